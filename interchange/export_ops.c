@@ -627,6 +627,11 @@ static void settle_sizes(ExportCall *c) {
     c->nsizes = 0;
 }
 
+/* Whether ONNX has the attribute that holds the sizes as an input; what it has as an attribute is constant. */
+static bool takes_sizes(const Op *op) {
+    return op_attr_index(op, "newshape") >= 0 || op_attr_index(op, "shape") >= 0;
+}
+
 Traced *export_operator(Export *ex, ExportCall c) {
     for (uint32_t i = 0; i < c.nargs; i++) {
         if (c.args[i]->kind == TRACED_BAD)
@@ -644,6 +649,8 @@ Traced *export_operator(Export *ex, ExportCall c) {
         return now;
     if (!e)
         return export_refuse(ex, c.span, fmt_text("no counterpart of `%s`", c.op->name));
+    if (c.nsizes && !takes_sizes(c.op))
+        return call_refuse(ex, &c, "of attributes that are computed");
     Traced *result = e->translate ? e->translate(ex, &c) : element(ex, &c, e);
     if (result->kind != TRACED_BAD)
         note_shapes(&c, result);

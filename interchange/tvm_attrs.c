@@ -112,6 +112,10 @@ static const char *attr_value(TvmGraph *g, const Op *op, const AttrSpec *spec, s
         if (!tvm_is_held_as_object(op, spec->name) || !counted || !tvm_is(g, at, "IntImm"))
             return integer(g, attrs, text);
         break;
+    case AT_DIM:
+        if (!tvm_is_held_as_object(op, spec->name))
+            return integer(g, attrs, text);
+        /* fall through */
     case AT_INT_OPT:
         if (counted && at && !tvm_is(g, at, "IntImm"))
             return integer(g, attrs, text);
@@ -120,11 +124,9 @@ static const char *attr_value(TvmGraph *g, const Op *op, const AttrSpec *spec, s
     case AT_INTS_OPT:
     case AT_DIMS:
     case AT_DIMS_OPT:
-    case AT_INT_LISTS:
     case AT_DIM_LISTS:
-    case AT_INT_OR_INTS:
-    case AT_FLOATS:
-    case AT_DIM: break;
+    case AT_INT_OR_DIMS:
+    case AT_FLOATS: break;
     }
     out = tvm_value(g, tvm_ref(g, attrs, spec->name));
     return out && strcmp(out, "None") == 0 ? "" : out;

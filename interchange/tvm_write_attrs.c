@@ -193,7 +193,7 @@ static const char *attr_text(Writer *w, const Op *op, const AttrSpec *spec, cons
         return v->i ? "1" : "0";
     if (spec->type == AT_FLOAT && (v->kind == ATTR_FLOAT || v->kind == ATTR_INT))
         return float_text(v->kind == ATTR_FLOAT ? v->f : (double)v->i);
-    if (spec->type == AT_INT && v->kind == ATTR_INT && !held)
+    if ((spec->type == AT_INT || spec->type == AT_DIM) && v->kind == ATTR_INT && !held)
         return fmt_text("%" PRId64, v->i);
     if (is_lone_int(spec->type, v)) {
         size_t item = tvm_write_int(w, v->i);

@@ -301,7 +301,7 @@ static bool lower_dense(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec dense_attrs[] = {
-    {"units", AT_INT_OPT, "None", "how many there are, as the weight says too"},
+    {"units", AT_DIM, "None", "how many there are, as the weight says too"},
     BIT_ATTRS("data_bits"),
 };
 SIGNATURE_OP(
@@ -408,11 +408,11 @@ static bool lower_conv(const OpCall *call, Tensor *const *out, Plan *plan) {
 static int form_of_data(const Attrs *attrs) { return is_last(attrs); }
 
 static const AttrSpec conv_attrs[] = {
-    {"strides", AT_INTS, "[1, 1]", "steps of the window, one a side"},
-    {"padding", AT_INTS, "[0, 0]",
+    {"strides", AT_DIMS, "[1, 1]", "steps of the window, one a side"},
+    {"padding", AT_DIMS, "[0, 0]",
      "zeros around: one number; one a side; or those before each side, then those after"},
-    {"kernel_size", AT_INTS_OPT, "None", "the sides of the window, as the weight says too"},
-    {"channels", AT_INT_OPT, "None", "output channels, likewise"},
+    {"kernel_size", AT_DIMS_OPT, "None", "the sides of the window, as the weight says too"},
+    {"channels", AT_DIM, "None", "output channels, likewise"},
     {"data_layout", AT_STRING, "\"NCHW\"", "what data's axes are, NCHW or NHWC"},
     {"kernel_layout", AT_STRING, "\"OIHW\"", "what the weight's axes are, OIHW or HWIO"},
     BIT_ATTRS("activation_bits"),

@@ -133,9 +133,10 @@ bool conv_check_result(const OpCall *call, int arg, const Conv *v) {
 
 bool conv_solve_weight(Solver *s, Relation *r, const Conv *v, Type **data, Type *dtype) {
     int64_t size[WINDOW_SIDES];
-    bool sized = window_list(r->attrs, "kernel_size", v->w.sides, INT64_MIN, size);
+    bool sized = window_list(attrs_with_unit_sizes(r->attrs), "kernel_size", v->w.sides, INT64_MIN,
+                             size);
     const AttrValue *channels = attrs_get(r->attrs, "channels");
-    bool outer = channels->kind == ATTR_INT;
+    bool outer = channels->kind != ATTR_NONE;
     if (!sized && !outer)
         return true;
     /* the letters of the weight that lie along data's channels and along the result's */
@@ -144,18 +145,18 @@ bool conv_solve_weight(Solver *s, Relation *r, const Conv *v, Type **data, Type 
     for (int i = 0; i < v->rank; i++)
         dims[i] = solver_var(s, KIND_DIM);
     const int *own = v->transposed ? v->out : v->data;
-    Type *in = data[own[CONV_C]], *out = outer ? rel_int_dim(r, channels->i) : NULL;
+    Type *in = data[own[CONV_C]], *out = outer ? rel_attr_item(r, "channels", 0) : NULL;
     if (outer)
         dims[v->kernel[to]] = v->transposed && v->groups != 1 ? dim_floordiv(out, groups) : out;
     if (sized && outer)
         dims[v->kernel[from]] = v->transposed || v->groups == 1 ? in : dim_floordiv(in, groups);
     for (int j = 0; sized && j < v->w.sides; j++)
-        dims[v->kernel[CONV_SIDE + j]] = rel_int_dim(r, size[j]);
+        dims[v->kernel[CONV_SIDE + j]] = rel_attr_item(r, "kernel_size", j);
     return rel_unify(s, r, 1, type_tensor(type_shape(dims, (uint32_t)v->rank), dtype));
 }
 
 bool conv_relate(Solver *s, Relation *r, Conv *v, Type ***data, Type ***weight) {
-    const char *problem = conv_read(r->attrs, v);
+    const char *problem = conv_read(attrs_with_unit_sizes(r->attrs), v);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return false;
@@ -179,6 +180,7 @@ static RelStatus relate_conv(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status))
         return status;
     Conv v;
+    WindowDims w;
     Type **data, **weight, *out[CONV_RANK];
     if (!conv_relate(s, r, &v, &data, &weight))
         return REL_FAIL;
@@ -189,9 +191,10 @@ static RelStatus relate_conv(Solver *s, Relation *r) {
         return REL_FAIL;
     out[v.out[CONV_N]] = data[v.data[CONV_N]];
     out[v.out[CONV_C]] = weight[v.kernel[CONV_O]];
+    window_dims(r, v.w.sides, &w);
     for (int j = 0; j < v.w.sides; j++) {
-        Type *k = weight[v.kernel[CONV_SIDE + j]], *size = data[v.data[CONV_SIDE + j]];
-        out[v.out[CONV_SIDE + j]] = window_count_dim(r, &v.w, j, size, k, false);
+        w.kernel[j] = weight[v.kernel[CONV_SIDE + j]];
+        out[v.out[CONV_SIDE + j]] = window_count_dim(r, &w, j, data[v.data[CONV_SIDE + j]], false);
     }
     Type *dtype = rel_attr_dtype(r, "out_dtype", rel_dtype_in(r->args[0]));
     return rel_result(s, r, out, (uint32_t)v.rank, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
@@ -203,7 +206,7 @@ void conv_write_sizes(Str *out, const Attrs *attrs, uint32_t nin, const int *ran
     Conv v;
     (void)nin;
     (void)ranks;
-    if (conv_read(attrs, &v))
+    if (conv_read(attrs_with_unit_sizes(attrs), &v))
         return;
     const int *data = v.transposed ? v.out : v.data;
     for (int arg = 0; arg < 2; arg++) {

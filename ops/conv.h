@@ -31,13 +31,13 @@ typedef struct Conv {
 
 /* The attributes that all of them have, and those of the three maps, of any number of sides. */
 #define CONV_ATTRS(ones, zeros, data, kernel)                                                      \
-    {"strides", AT_INTS, ones, "steps of the window, one a side"},                                 \
-        {"padding", AT_INTS, zeros,                                                                \
+    {"strides", AT_DIMS, ones, "steps of the window, one a side"},                                 \
+        {"padding", AT_DIMS, zeros,                                                                \
          "zeros around: one number; one a side; or those before each side, then those after"},     \
-        {"dilation", AT_INTS, ones, "steps within the window"},                                    \
+        {"dilation", AT_DIMS, ones, "steps within the window"},                                    \
         {"groups", AT_INT, "1", "channels are split into this many independent groups"},           \
-        {"channels", AT_INT_OPT, "None", "output channels, where the weight is determined by it"}, \
-        {"kernel_size", AT_INTS_OPT, "None", "the sides of the window, likewise"},                 \
+        {"channels", AT_DIM, "None", "output channels, where the weight is determined by it"},     \
+        {"kernel_size", AT_DIMS_OPT, "None", "the sides of the window, likewise"},                 \
         {"data_layout", AT_STRING, "\"" data "\"", "what data's axes are"},                        \
         {"kernel_layout", AT_STRING, "\"" kernel "\"", "what the weight's axes are"},              \
         {"out_layout", AT_STRING, "\"\"", "what the result's axes are; empty: as data's"}, {       \

@@ -48,8 +48,8 @@ static bool lower_gemm_weight(const OpCall *call, Tensor *const *out, Plan *plan
 }
 
 static const AttrSpec gemm_tile_attrs[] = {
-    {"tile_N", AT_INT, NULL, "columns of a tile, output channels"},
-    {"tile_K", AT_INT, NULL, "rows of a tile, places of the kernel and input channels"},
+    {"tile_N", AT_DIM, NULL, "columns of a tile, output channels"},
+    {"tile_K", AT_DIM, NULL, "rows of a tile, places of the kernel and input channels"},
 };
 SIGNATURE_OP(
     nn_contrib_conv2d_gemm_weight_transform, "Conv2DGemmWeightTransform",

@@ -28,7 +28,7 @@ static RelStatus relate_third(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM, DTS_NUM}, &status))
         return status;
     Conv v;
-    const char *problem = conv_read(r->attrs, &v);
+    const char *problem = conv_read(attrs_with_unit_sizes(r->attrs), &v);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
@@ -158,8 +158,9 @@ static RelStatus relate_backward_weight(Solver *s, Relation *r) {
     uint32_t rank;
     Type **g, **x, *dims[CONV_RANK], *dtype = rel_dtype_in(r->args[0]);
     int64_t size[WINDOW_SIDES];
-    const char *problem = conv_read(r->attrs, &v);
-    if (!problem && !window_list(r->attrs, "kernel_size", v.w.sides, INT64_MIN, size))
+    const Attrs *attrs = attrs_with_unit_sizes(r->attrs);
+    const char *problem = conv_read(attrs, &v);
+    if (!problem && !window_list(attrs, "kernel_size", v.w.sides, INT64_MIN, size))
         problem = "kernel_size must be given";
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
@@ -174,7 +175,7 @@ static RelStatus relate_backward_weight(Solver *s, Relation *r) {
     dims[v.kernel[CONV_O]] = g[v.out[CONV_C]];
     dims[v.kernel[CONV_I]] = v.groups == 1 ? c : dim_floordiv(c, rel_int_dim(r, v.groups));
     for (int j = 0; j < v.w.sides; j++)
-        dims[v.kernel[CONV_SIDE + j]] = rel_int_dim(r, size[j]);
+        dims[v.kernel[CONV_SIDE + j]] = rel_attr_item(r, "kernel_size", j);
     dtype = rel_attr_dtype(r, "out_dtype", dtype);
     return rel_result(s, r, dims, (uint32_t)v.rank, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
@@ -215,13 +216,15 @@ const Op op_nn_conv2d_backward_weight = {
 
 /* ---- transposed ------------------------------------------------------------------------------ */
 
+/* Some of the sizes may be still to come; the others are not compared with these. */
 static const char *read_transposed(const Attrs *attrs, Conv *v, int64_t *more) {
-    const char *problem = conv_read(attrs, v);
+    const Attrs *known = attrs_with_unit_sizes(attrs);
+    const char *problem = conv_read(known, v);
     if (problem)
         return problem;
-    if (!window_list(attrs, "output_padding", v->w.sides, 0, more))
+    if (!window_list(known, "output_padding", v->w.sides, 0, more))
         return "output_padding is one number a side from 0";
-    for (int j = 0; j < v->w.sides; j++)
+    for (int j = 0; j < v->w.sides && known == attrs; j++)
         if (more[j] >= v->w.stride[j])
             return "output_padding is less than the stride";
     return NULL;
@@ -279,6 +282,7 @@ static RelStatus relate_transposed(Solver *s, Relation *r) {
         return status;
     Conv v;
     int64_t more[WINDOW_SIDES];
+    WindowDims w;
     Type **data, **weight, *out[CONV_RANK];
     const char *problem = read_transposed(r->attrs, &v, more);
     if (problem) {
@@ -291,11 +295,12 @@ static RelStatus relate_transposed(Solver *s, Relation *r) {
     Type *c = weight[v.kernel[CONV_I]];
     out[v.data[CONV_N]] = data[v.out[CONV_N]];
     out[v.data[CONV_C]] = v.groups == 1 ? c : dim_mul(c, rel_int_dim(r, v.groups));
+    window_dims(r, v.w.sides, &w);
     for (int j = 0; j < v.w.sides; j++) {
-        Type *n = dim_mul(data[v.out[CONV_SIDE + j]], rel_int_dim(r, v.w.stride[j]));
-        Type *k = dim_mul(weight[v.kernel[CONV_SIDE + j]], rel_int_dim(r, v.w.dilation[j]));
-        int64_t rest = 1 + more[j] - v.w.stride[j] - v.w.dilation[j] - v.w.before[j] - v.w.after[j];
-        out[v.data[CONV_SIDE + j]] = dim_add_int(dim_add(n, k), rest);
+        Type *n = dim_mul(dim_add_int(data[v.out[CONV_SIDE + j]], -1), w.stride[j]);
+        Type *k = dim_mul(dim_add_int(weight[v.kernel[CONV_SIDE + j]], -1), w.dilation[j]);
+        Type *rest = dim_sub(rel_attr_item(r, "output_padding", j), w.around[j]);
+        out[v.data[CONV_SIDE + j]] = dim_add_int(dim_add(dim_add(n, k), rest), 1);
     }
     Type *dtype = rel_attr_dtype(r, "out_dtype", rel_dtype_in(r->args[0]));
     return rel_result(s, r, out, (uint32_t)v.rank, dtype) == REL_FAIL ? REL_FAIL : REL_DONE;
@@ -313,7 +318,7 @@ static bool lower_transposed(const OpCall *call, Tensor *const *out, Plan *plan)
 }
 
 #define OUTPUT_PADDING(zeros)                                                                      \
-    { "output_padding", AT_INTS, zeros, "so many more places at the end of each side" }
+    { "output_padding", AT_DIMS, zeros, "so many more places at the end of each side" }
 static const AttrSpec transposed1d[] = {CONV_ATTRS("[1]", "[0]", "NCW", "IOW"),
                                         OUTPUT_PADDING("[0]")};
 static const AttrSpec transposed2d[] = {CONV_ATTRS("[1, 1]", "[0, 0]", "NCHW", "IOHW"),

@@ -33,8 +33,8 @@ static const char *read_correlation(const Attrs *attrs, Correlation *c) {
     int n = attr_int_list(attrs, "padding", p, 4);
     if (kernel < 1 || kernel % 2 == 0 || kernel > INT32_MAX)
         return "kernel_size is odd and above 0";
-    if (stride < 1 || c->step < 1)
-        return "stride1 and stride2 are above 0";
+    if (stride < 1 || c->step < 1 || stride > WINDOW_MOST || c->step > WINDOW_MOST)
+        return "stride1 and stride2 are above 0, and not too large";
     if (c->reach < 0 || c->reach > INT32_MAX)
         return "max_displacement is not negative";
     if (n != 1 && n != 2 && n != 4)
@@ -47,6 +47,8 @@ static const char *read_correlation(const Attrs *attrs, Correlation *c) {
         c->w.after[j] = p[n == 1 ? 0 : n == 2 ? j : 2 + j];
         if (c->w.before[j] < 0 || c->w.after[j] < 0)
             return "padding is not negative";
+        if (c->w.before[j] > WINDOW_MOST || c->w.after[j] > WINDOW_MOST)
+            return "padding is too large";
     }
     c->radius = c->reach / c->step;
     c->across = 2 * c->radius + 1;
@@ -241,11 +243,11 @@ static bool measure_correlation_grad(const OpCall *call, OutSpec *out) {
 }
 
 #define CORRELATION_ATTRS                                                                          \
-    {"kernel_size", AT_INT, "1", "the side of the window, odd"},                                   \
-        {"max_displacement", AT_INT, "1", "how far apart places are compared"},                    \
-        {"stride1", AT_INT, "1", "from one place of the first image to the next"},                 \
-        {"stride2", AT_INT, "1", "from one displacement to the next"},                             \
-        {"padding", AT_INTS, "[0, 0]",                                                             \
+    {"kernel_size", AT_DIM, "1", "the side of the window, odd"},                                   \
+        {"max_displacement", AT_DIM, "1", "how far apart places are compared"},                    \
+        {"stride1", AT_DIM, "1", "from one place of the first image to the next"},                 \
+        {"stride2", AT_DIM, "1", "from one displacement to the next"},                             \
+        {"padding", AT_DIMS, "[0, 0]",                                                             \
          "zeros around: one number; one a side; or those before each side, then those after"},     \
         {"is_multiply", AT_BOOL, "True", "places are multiplied; else their difference is taken"}, \
     {                                                                                              \

@@ -15,7 +15,7 @@ static const char *refuse_crop(const Attrs *attrs, const int *ranks) {
     (void)ranks;
     return attr_int_list(attrs, "crop_size", size, SIDES) == SIDES && size[0] >= 0 && size[1] >= 0
                ? NULL
-               : "crop_size is the height and the width of the results";
+               : "crop_size is the height and the width of the results, from 0";
 }
 
 /* A place along a side of the image: the one at or below the point, how far the point lies above it (a float of
@@ -115,7 +115,7 @@ static int form_of_layout(const Attrs *attrs) {
 }
 
 static const AttrSpec crop_attrs[] = {
-    {"crop_size", AT_INTS, NULL, "the height and the width of the results"},
+    {"crop_size", AT_DIMS, NULL, "the height and the width of the results"},
     {"layout", AT_STRING, "\"NCHW\"", "what data's axes are, NCHW or NHWC"},
     {"method", AT_STRING, "\"bilinear\"", "between four places, or the nearest_neighbor"},
     {"extrapolation_value", AT_FLOAT, "0.0", "what is outside of data"},

@@ -295,18 +295,18 @@ static bool measure_columns_add(const OpCall *call, OutSpec *out) {
 }
 
 #define WINDOW_ATTRS                                                                               \
-    {"strides", AT_INTS, "[1, 1]", "steps of the window, one a side"},                             \
-        {"padding", AT_INTS, "[0, 0]",                                                             \
+    {"strides", AT_DIMS, "[1, 1]", "steps of the window, one a side"},                             \
+        {"padding", AT_DIMS, "[0, 0]",                                                             \
          "zeros around: one number; one a side; or those before each side, then those after"},     \
-        {"dilation", AT_INTS, "[1, 1]", "steps within the window"}, {                              \
+        {"dilation", AT_DIMS, "[1, 1]", "steps within the window"}, {                              \
         "deformable_groups", AT_INT, "1",                                                          \
             "channels are split into this many groups with offsets of their own"                   \
     }
 static const AttrSpec deformable_attrs[] = {
     WINDOW_ATTRS,
     {"groups", AT_INT, "1", "channels are split into this many independent groups"},
-    {"channels", AT_INT_OPT, "None", "output channels: those of the weight"},
-    {"kernel_size", AT_INTS_OPT, "None", "the sides of the window: those of the weight"},
+    {"channels", AT_DIM, "None", "output channels: those of the weight"},
+    {"kernel_size", AT_DIMS_OPT, "None", "the sides of the window: those of the weight"},
     {"data_layout", AT_STRING, "\"NCHW\"", "what the axes of data, offset and result are"},
     {"kernel_layout", AT_STRING, "\"OIHW\"", "what the weight's axes are"},
     {"out_layout", AT_STRING, "\"\"", "that of data, or empty"},

@@ -45,7 +45,7 @@ static bool lower_dense_pack(const OpCall *call, Tensor *const *out, Plan *plan)
 }
 
 static const AttrSpec dense_attrs[] = {
-    {"units", AT_INT_OPT, "None", "how many there are, as the weight says too"},
+    {"units", AT_DIM, "None", "how many there are, as the weight says too"},
     {"out_dtype", AT_DTYPE, "None", "of the result; None: that of the arguments"},
 };
 SIGNATURE_OP(nn_contrib_dense_pack, "DensePack", "nn.contrib_dense_pack", "data, weight", 2,
@@ -104,7 +104,7 @@ static bool lower_quantised(const OpCall *call, Tensor *const *out, Plan *plan) 
 }
 
 static const AttrSpec quantised_attrs[] = {
-    {"units", AT_INT_OPT, "None", "how many there are, as the weight says too"},
+    {"units", AT_DIM, "None", "how many there are, as the weight says too"},
     {"out_dtype", AT_DTYPE, "int32", "of the result"},
     {"weight_layout", AT_STRING, "\"NC\"",
      "TVM's name of the blocks; the weight's sizes say how they lie"},

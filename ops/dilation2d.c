@@ -237,10 +237,10 @@ static bool measure_dilation_add(const OpCall *call, OutSpec *out) {
 }
 
 static const AttrSpec dilation_attrs[] = {
-    {"strides", AT_INTS, "[1, 1]", "steps of the window, one a side"},
-    {"padding", AT_INTS, "[0, 0]",
+    {"strides", AT_DIMS, "[1, 1]", "steps of the window, one a side"},
+    {"padding", AT_DIMS, "[0, 0]",
      "zeros around: one number; one a side; or those before each side, then those after"},
-    {"dilations", AT_INTS, "[1, 1]", "steps within the window"},
+    {"dilations", AT_DIMS, "[1, 1]", "steps within the window"},
     {"data_layout", AT_STRING, "\"NCHW\"", "what data's axes are"},
     {"kernel_layout", AT_STRING, "\"IHW\"", "what the weight's axes are"},
     {"out_dtype", AT_DTYPE, "None", "of the result; None: that of the arguments"},

@@ -95,8 +95,9 @@ static Frames read_frames(const Attrs *attrs) {
     Frames f = {.size = attrs_int(attrs, "n_fft"),
                 .hop = attrs_int(attrs, "hop_length"),
                 .window = attrs_int(attrs, "win_length")};
-    f.hop = f.hop < 0 ? f.size / 4 : f.hop;
-    f.window = f.window < 0 ? f.size : f.window;
+    /* -1 is a code where it is written: Note [Sizes are no codes] */
+    f.hop = f.hop < 0 && !attrs_get(attrs, "hop_length")->is_size ? f.size / 4 : f.hop;
+    f.window = f.window < 0 && !attrs_get(attrs, "win_length")->is_size ? f.size : f.window;
     f.bins = attrs_bool(attrs, "onesided") ? f.size / 2 + 1 : f.size;
     return f;
 }
@@ -108,12 +109,16 @@ static const char *refuse_frames(const Attrs *attrs, const int *ranks) {
         return "n_fft is a number above 0";
     if (f.hop < 1 || f.hop > INT32_MAX)
         return "hop_length is a number above 0";
-    return f.window > f.size ? "win_length is at most n_fft" : NULL;
+    return f.window < 0 ? "win_length is not negative" : NULL;
 }
 
 static bool measure_frames(const OpCall *call, OutSpec *out) {
     Frames f = read_frames(call->attrs);
     int64_t n = call->in[0]->shape[1];
+    if (f.window > f.size) {
+        shape_error(call, DIAG_R0316, "win_length is at most n_fft");
+        return false;
+    }
     if (call->in[1]->shape[0] != f.window) {
         shape_error(call, DIAG_R0316, "win_length=%lld, and the window has %lld elements",
                     (long long)f.window, (long long)call->in[1]->shape[0]);
@@ -157,9 +162,9 @@ static bool lower_stft(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec stft_attrs[] = {
-    {"n_fft", AT_INT, NULL, "the elements of a frame"},
-    {"hop_length", AT_INT, "-1", "from one frame to the next; -1: a quarter of a frame"},
-    {"win_length", AT_INT, "-1", "the elements of the window; -1: as many as a frame"},
+    {"n_fft", AT_DIM, NULL, "the elements of a frame"},
+    {"hop_length", AT_DIM, "-1", "from one frame to the next; -1: a quarter of a frame"},
+    {"win_length", AT_DIM, "-1", "the elements of the window; -1: as many as a frame"},
     {"normalized", AT_BOOL, "False", "divide by the square root of n_fft"},
     {"onesided", AT_BOOL, "True", "only the n_fft / 2 + 1 frequencies that real numbers need"},
 };

@@ -352,13 +352,16 @@ static int shape_split(const OpCall *call, OutSpec *out) {
  * rank. */
 static bool unify_pieces(Solver *s, Relation *r) {
     const AttrValue *v = attrs_get(r->attrs, "indices_or_sections");
+    const Attrs *attrs = attrs_with_unit_sizes(r->attrs);
     int64_t cuts[OP_MAX_OUTPUTS];
     uint32_t rank, had;
     const char *problem;
     Type **dims, *shape = solver_var(s, KIND_SHAPE);
     if (rel_rank_in(r->args[0], &rank, &dims))
         return true;
-    int n = split_cuts(r->attrs, v->kind == ATTR_INT ? 0 : INT64_MAX, cuts, &problem);
+    int n = attrs == r->attrs
+                ? split_cuts(attrs, v->kind == ATTR_INT ? 0 : INT64_MAX, cuts, &problem)
+                : (int)v->list.n + 1;
     if (n < 0) { /* whatever the size is */
         rel_error(s, r, DIAG_R0316, "`split`: indices_or_sections %s", problem);
         return false;
@@ -414,9 +417,10 @@ static RelStatus relate_split(Solver *s, Relation *r) {
             goto bad;
         n = (uint32_t)v->i;
     } else {
-        int k = known
-                    ? split_cuts(r->attrs, size, cuts, &problem)
-                    : attr_int_list(r->attrs, "indices_or_sections", cuts, OP_MAX_OUTPUTS - 1) + 1;
+        const Attrs *attrs = attrs_with_unit_sizes(r->attrs);
+        int k = known && attrs == r->attrs
+                    ? split_cuts(attrs, size, cuts, &problem)
+                    : attr_int_list(attrs, "indices_or_sections", cuts, OP_MAX_OUTPUTS - 1) + 1;
         if (k < 1)
             goto bad;
         n = (uint32_t)k;
@@ -430,12 +434,12 @@ static RelStatus relate_split(Solver *s, Relation *r) {
     }
     for (uint32_t i = 0; i < n; i++) {
         Type **out = rel_copy_dims(rank, dims, 0);
+        Type *end = v->kind == ATTR_INT || i + 1 == n ? dims[axis]
+                                                      : rel_attr_dim(&v->list.items[i]);
         if (v->kind == ATTR_INT)
             out[axis] = section;
-        else if (i + 1 < n)
-            out[axis] = rel_int_dim(r, cuts[i] - (i ? cuts[i - 1] : 0));
         else
-            out[axis] = n > 1 ? dim_add_int(dims[axis], -cuts[n - 2]) : dims[axis];
+            out[axis] = i ? dim_sub(end, rel_attr_dim(&v->list.items[i - 1])) : end;
         pieces[i] = type_tensor(type_shape(out, rank), rel_dtype_in(r->args[0]));
     }
     if (rel_result_type(s, r, type_tuple(pieces, n)) == REL_FAIL)
@@ -458,7 +462,7 @@ static bool lower_split(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const RelDef rel_split = {"Split", relate_split, 2, false};
 static const AttrSpec split_attrs[] = {
-    {"indices_or_sections", AT_INT_OR_INTS, NULL, "how many equal pieces, or where to cut"},
+    {"indices_or_sections", AT_INT_OR_DIMS, NULL, "how many equal pieces, or where to cut"},
     {"axis", AT_INT, "0", "the axis to cut"},
 };
 const Op op_split = {

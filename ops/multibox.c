@@ -234,7 +234,7 @@ static bool lower_reorg(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec reorg_attrs[] = {
-    {"stride", AT_INT, "1", "the sides of the blocks whose places become channels"},
+    {"stride", AT_DIM, "1", "the sides of the blocks whose places become channels"},
 };
 SIGNATURE_OP(
     vision_yolo_reorg, "YoloReorg", "vision.yolo_reorg", "data", 1,

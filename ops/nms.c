@@ -393,8 +393,8 @@ static bool eval_regular(const OpCall *call, Tensor *const *out) {
 }
 
 static const AttrSpec regular_attrs[] = {
-    {"max_detections_per_class", AT_INT, NULL, "at most so many boxes of a class"},
-    {"max_detections", AT_INT, NULL, "at most so many boxes of a batch"},
+    {"max_detections_per_class", AT_DIM, NULL, "at most so many boxes of a class"},
+    {"max_detections", AT_DIM, NULL, "at most so many boxes of a batch"},
     {"num_classes", AT_INT, NULL, "how many classes count, the last ones of `scores`"},
     {"iou_threshold", AT_FLOAT, NULL, "boxes that share more than this part do not both stay"},
     {"score_threshold", AT_FLOAT, NULL, "the least score of a box that counts"},

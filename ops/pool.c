@@ -118,9 +118,10 @@ RelStatus pool_relate(Solver *s, Relation *r) {
     if (rel_known(s, r, (DTypeSet[]){DTS_NUM, DTS_NUM}, &status)) /* two of nn.max_pool_pick */
         return status;
     Pool p;
+    WindowDims w;
     uint32_t rank;
     Type **dims;
-    const char *problem = read_pool(r->attrs, &p);
+    const char *problem = read_pool(attrs_with_unit_sizes(r->attrs), &p);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
@@ -129,11 +130,17 @@ RelStatus pool_relate(Solver *s, Relation *r) {
         return REL_FAIL;
     rel_rank_in(r->args[0], &rank, &dims);
     Type **out = rel_copy_dims(rank, dims, 0);
+    bool global = p.adaptive && !attrs_find(r->attrs, "output_size");
+    if (!p.adaptive)
+        window_dims(r, p.w.sides, &w);
     for (int j = 0; j < p.w.sides; j++) {
-        Type *size = dims[p.axis[j]];
-        out[p.axis[j]] = !p.adaptive      ? window_count_dim(r, &p.w, j, size, NULL, p.ceil_mode)
-                         : p.count[j] < 0 ? size
-                                          : rel_int_dim(r, p.count[j]);
+        Type **to = &out[p.axis[j]];
+        if (!p.adaptive) {
+            w.kernel[j] = rel_attr_item(r, "pool_size", j);
+            *to = window_count_dim(r, &w, j, dims[p.axis[j]], p.ceil_mode);
+        } else if (p.count[j] >= 0) {
+            *to = global ? rel_int_dim(r, 1) : rel_attr_item(r, "output_size", j);
+        }
     }
     return rel_result(s, r, out, rank, rel_dtype_in(r->args[0])) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
@@ -305,9 +312,9 @@ static const AttrSpec attrs_1d[] = {POOL_ATTRS(POOL_SIZE, "[1]", "[0]", "NCW")};
 const AttrSpec pool_attrs_2d[] = {POOL_ATTRS(POOL_SIZE, "[1, 1]", "[0, 0]", "NCHW")};
 static const AttrSpec attrs_3d[] = {POOL_ATTRS(POOL_SIZE, "[1, 1, 1]", "[0, 0, 0]", "NCDHW")};
 #define OUTPUT_SIZE                                                                                \
-    { "output_size", AT_INTS, "[]", "how many windows each side has; empty: one a place" }
+    { "output_size", AT_DIMS, "[]", "how many windows each side has; empty: one a place" }
 #define ANY_SIZE                                                                                   \
-    { "pool_size", AT_INTS_OPT, "None", "the sides of the window; None: output_size counts them" }
+    { "pool_size", AT_DIMS_OPT, "None", "the sides of the window; None: output_size counts them" }
 const AttrSpec pool_attrs_any[] = {POOL_ATTRS(ANY_SIZE, "[1]", "[0]", "NCHW"), OUTPUT_SIZE};
 #define ADAPTIVE_ATTRS(order)                                                                      \
     OUTPUT_SIZE, {"layout", AT_STRING, "\"" order "\"", "what data's axes are"}, {                 \

@@ -50,9 +50,9 @@ void pool_fold(Plan *plan, const Pool *p, Tensor *out, const Tensor *x, Combine 
 void pool_divide(Plan *plan, const Pool *p, Tensor *out, const Tensor *x);
 
 #define POOL_ATTRS(size, ones, zeros, order)                                                       \
-    size, {"strides", AT_INTS, ones, "steps of the window"},                                       \
-        {"dilation", AT_INTS, ones, "steps within the window"},                                    \
-        {"padding", AT_INTS, zeros,                                                                \
+    size, {"strides", AT_DIMS, ones, "steps of the window"},                                       \
+        {"dilation", AT_DIMS, ones, "steps within the window"},                                    \
+        {"padding", AT_DIMS, zeros,                                                                \
          "places around that hold nothing: one number; one a side; or those before each side, "    \
          "then those after"},                                                                      \
         {"layout", AT_STRING, "\"" order "\"", "what data's axes are"},                            \
@@ -62,7 +62,7 @@ void pool_divide(Plan *plan, const Pool *p, Tensor *out, const Tensor *x);
             "the average counts places of the padding, as zeros"                                   \
     }
 #define POOL_SIZE                                                                                  \
-    { "pool_size", AT_INTS, NULL, "the sides of the window" }
+    { "pool_size", AT_DIMS, NULL, "the sides of the window" }
 enum { POOL_NMAX = 7, POOL_NAVG = 8, POOL_NANY = 9 }; /* attributes; max has no count_include_pad */
 extern const AttrSpec pool_attrs_2d[], pool_attrs_any[];
 #define POOL_LAYOUTS(order) "layout: " order "; out_layout: " order " -"

@@ -169,7 +169,7 @@ static const AttrSpec proposal_attrs[] = {
     {"threshold", AT_FLOAT, "0.7", "boxes that share more than this part do not both stay"},
     {"rpn_pre_nms_top_n", AT_INT, "6000",
      "how many of the highest scores are looked at; below 1: all"},
-    {"rpn_post_nms_top_n", AT_INT, "300", "how many boxes are given"},
+    {"rpn_post_nms_top_n", AT_DIM, "300", "how many boxes are given"},
     {"rpn_min_size", AT_INT, "16", "the least side of a box, times the image's scale"},
     {"iou_loss", AT_BOOL, "False", "predictions are added to corners; else they move and scale"},
 };

@@ -231,7 +231,7 @@ QNN_PRODUCT(conv2d, "QnnConv2D", WEIGHTED, op_nn_conv2d, conv_weight_axis, conv_
 
 static const AttrSpec transposed_attrs[] = {
     CONV_ATTRS("[1, 1]", "[0, 0]", "NCHW", "IOHW"),
-    {"output_padding", AT_INTS, "[0, 0]", "so many more places at the end of each side"},
+    {"output_padding", AT_DIMS, "[0, 0]", "so many more places at the end of each side"},
 };
 QNN_PRODUCT(conv2d_transpose, "QnnConv2DTranspose", WEIGHTED, op_nn_conv2d_transpose, NULL,
             transposed_attrs, CONV_NATTRS + 1, CONV_LAYOUTS("+NCHW", "+OIHW"), CONV_TRANSPOSED,

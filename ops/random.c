@@ -466,7 +466,7 @@ static const char *refuse_samples(const Attrs *attrs, const int *ranks) {
     return attrs_int(attrs, "num_samples") < 0 ? "num_samples is a number from 0" : NULL;
 }
 
-static const AttrSpec multinomial_attrs[] = {{"num_samples", AT_INT, "1", "drawn of each row"}};
+static const AttrSpec multinomial_attrs[] = {{"num_samples", AT_DIM, "1", "drawn of each row"}};
 SIGNATURE_OP(
     random_multinomial, "Multinomial", "random.multinomial", "key, probs", 2,
     (.text = "uint64(10), float(..., n) -> uint64(10), int32(..., @num_samples)",

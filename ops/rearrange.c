@@ -74,7 +74,7 @@ static RelStatus relate_depth(Solver *s, Relation *r) {
     int place[4];
     uint32_t rank;
     Type **dims;
-    int64_t b = read_depth(r->attrs, place);
+    int64_t b = read_depth(attrs_with_unit_sizes(r->attrs), place);
     if (b < 1 || b > INT16_MAX) {
         rel_error(s, r, DIAG_R0316, "`%s`: block_size is a number from 1", r->op->name);
         return REL_FAIL;
@@ -82,7 +82,8 @@ static RelStatus relate_depth(Solver *s, Relation *r) {
     if (!window_make_ranks(s, r, 1, 4))
         return REL_FAIL;
     rel_rank_in(r->args[0], &rank, &dims);
-    Type **out = rel_copy_dims(4, dims, 0), *one = rel_int_dim(r, b), *two = rel_int_dim(r, b * b);
+    Type **out = rel_copy_dims(4, dims, 0), *one = rel_attr_item(r, "block_size", 0),
+         *two = dim_mul(one, one);
     bool deep = r->op->variant == TO_DEPTH;
     out[place[C_]] = deep ? dim_mul(dims[place[C_]], two) : dim_floordiv(dims[place[C_]], two);
     for (int k = H_; k <= W_; k++)
@@ -117,7 +118,7 @@ static bool lower_depth(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec depth_attrs[] = {
-    {"block_size", AT_INT, "1", "the sides of the square that becomes channels, or comes of them"},
+    {"block_size", AT_DIM, "1", "the sides of the square that becomes channels, or comes of them"},
     {"layout", AT_STRING, "\"NCHW\"", "what data's axes are"},
     {"mode", AT_STRING, "\"DCR\"",
      "\"DCR\": the places of a block come before the channels; \"CRD\": behind them"},
@@ -171,7 +172,8 @@ static const char *read_blocks(const Op *op, const Attrs *attrs, Blocks *b) {
         const AttrValue *pair = &pairs->list.items[i];
         fits = pair->kind == ATTR_LIST && pair->list.n == 2 && b->size[i] >= 1;
         for (int k = 0; k < 2 && fits; k++)
-            fits = pair->list.items[k].kind == ATTR_INT && pair->list.items[k].i >= 0;
+            fits = pair->list.items[k].kind == ATTR_INT && pair->list.items[k].i >= 0 &&
+                   pair->list.items[k].i <= WINDOW_MOST;
         if (!fits)
             break;
         b->before[i] = pair->list.items[0].i;
@@ -219,7 +221,7 @@ static RelStatus relate_blocks(Solver *s, Relation *r) {
     uint32_t rank;
     Type **dims;
     Blocks b;
-    const char *problem = read_blocks(r->op, r->attrs, &b);
+    const char *problem = read_blocks(r->op, attrs_with_unit_sizes(r->attrs), &b);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
@@ -231,15 +233,18 @@ static RelStatus relate_blocks(Solver *s, Relation *r) {
                   rank, 1 + b.n);
         return REL_FAIL;
     }
-    Type **out = rel_copy_dims(rank, dims, 0), *all = rel_int_dim(r, b.all);
+    Type **out = rel_copy_dims(rank, dims, 0), *all = rel_int_dim(r, 1);
     bool gather = r->op->variant == TO_BATCH;
-    out[0] = gather ? dim_mul(dims[0], all) : dim_floordiv(dims[0], all);
+    const AttrValue *pairs = attrs_get(r->attrs, gather ? "paddings" : "crops");
     for (int i = 0; i < b.n; i++) {
-        Type *size = rel_int_dim(r, b.size[i]), *d = dims[1 + i];
-        int64_t rest = b.before[i] + b.after[i];
-        out[1 + i] = gather ? dim_floordiv(dim_add_int(d, rest), size)
-                            : dim_add_int(dim_mul(d, size), -rest);
+        const AttrValue *pair = pairs->list.items[i].list.items;
+        Type *size = rel_attr_item(r, "block_shape", i), *d = dims[1 + i];
+        Type *rest = dim_add(rel_attr_dim(&pair[0]), rel_attr_dim(&pair[1]));
+        all = dim_mul(all, size);
+        out[1 + i] = gather ? dim_floordiv(dim_add(d, rest), size)
+                            : dim_sub(dim_mul(d, size), rest);
     }
+    out[0] = gather ? dim_mul(dims[0], all) : dim_floordiv(dims[0], all);
     return done(rel_result(s, r, out, rank, rel_dtype_in(r->args[0])));
 }
 
@@ -289,15 +294,15 @@ static bool lower_blocks(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 #define BLOCK_SHAPE                                                                                \
-    { "block_shape", AT_INTS, "[1, 1]", "the sides of the blocks, of the axes behind the first" }
+    { "block_shape", AT_DIMS, "[1, 1]", "the sides of the blocks, of the axes behind the first" }
 static const AttrSpec to_batch_attrs[] = {
     BLOCK_SHAPE,
-    {"paddings", AT_INT_LISTS, NULL, "how many places are added before and behind each axis"},
+    {"paddings", AT_DIM_LISTS, NULL, "how many places are added before and behind each axis"},
     {"pad_value", AT_FLOAT, "0.0", "what stands there"},
 };
 static const AttrSpec from_batch_attrs[] = {
     BLOCK_SHAPE,
-    {"crops", AT_INT_LISTS, NULL, "how many places are taken off before and behind each axis"},
+    {"crops", AT_DIM_LISTS, NULL, "how many places are taken off before and behind each axis"},
 };
 #define BATCH(symbol, op_name, rel, kind, op_attrs, n, text, shown, value, see)                    \
     static const RelDef rel_##symbol = {rel, relate_blocks, 2, false};                             \
@@ -347,6 +352,10 @@ static int shape_dilate(const OpCall *call, OutSpec *out) {
             shape_error(call, DIAG_R0316, "strides are at least 1");
             return -1;
         }
+        if (steps[i] > WINDOW_MOST) {
+            shape_error(call, DIAG_R0316, "strides are at most %d", WINDOW_MOST);
+            return -1;
+        }
         dims[i] = x->shape[i] ? size_multiply(x->shape[i] - 1, steps[i]) + 1 : 0;
     }
     return shape_set(call, out, x->dtype, n, dims) ? 1 : -1;
@@ -359,7 +368,7 @@ static RelStatus relate_dilate(Solver *s, Relation *r) {
     uint32_t rank;
     Type **dims;
     int64_t steps[TENSOR_MAX_RANK];
-    int n = attr_int_list(r->attrs, "strides", steps, TENSOR_MAX_RANK);
+    int n = attr_int_list(attrs_with_unit_sizes(r->attrs), "strides", steps, TENSOR_MAX_RANK);
     if (n >= 0 && !rel_make_rank(s, r, 0, (uint32_t)n))
         return REL_FAIL;
     if (!rel_rank_in(r->args[0], &rank, &dims) || (int)rank != n) {
@@ -372,8 +381,10 @@ static RelStatus relate_dilate(Solver *s, Relation *r) {
             rel_error(s, r, DIAG_R0316, "`%s`: strides are at least 1", r->op->name);
             return REL_FAIL;
         }
-        Type *last = dim_mul(dim_add_int(dims[i], -1), rel_int_dim(r, steps[i]));
-        if (steps[i] > 1)
+        int64_t step;
+        Type *by = rel_attr_item(r, "strides", (int)i),
+             *last = dim_mul(dim_add_int(dims[i], -1), by);
+        if (!type_get_int(by, &step) || step > 1)
             out[i] = dim_max(none, dim_add_int(last, 1));
     }
     return done(rel_result(s, r, out, rank, rel_dtype_in(r->args[0])));
@@ -391,7 +402,7 @@ static bool lower_dilate(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec dilate_attrs[] = {
-    {"strides", AT_INTS, "[1, 1]", "how far apart neighbours come to stand on each axis"},
+    {"strides", AT_DIMS, "[1, 1]", "how far apart neighbours come to stand on each axis"},
     {"dilation_value", AT_FLOAT, "0.0", "what stands between them"},
 };
 static const RelDef rel_dilate = {"Dilate", relate_dilate, 2, false};
@@ -476,18 +487,17 @@ static RelStatus relate_slide(Solver *s, Relation *r) {
     Slide w;
     if (!rel_rank_in(r->args[0], &rank, &dims))
         return rel_wait(s, r, rel_dtype_in(r->args[0]));
-    const char *problem = read_slide(r->attrs, (int)rank, &w);
+    const char *problem = read_slide(attrs_with_unit_sizes(r->attrs), (int)rank, &w);
     if (problem) {
         rel_error(s, r, DIAG_R0316, "`%s`: %s", r->op->name, problem);
         return REL_FAIL;
     }
     Type **out = rel_copy_dims(rank, dims, (uint32_t)w.n);
     for (int i = 0; i < w.n; i++) {
-        Type *room = dim_add_int(dims[w.axis + i], -w.window[i]);
-        if (w.step[i] != 1)
-            room = dim_floordiv(room, rel_int_dim(r, w.step[i]));
-        out[w.axis + i] = dim_add_int(room, 1);
-        out[rank + (uint32_t)i] = rel_int_dim(r, w.window[i]);
+        Type *window = rel_attr_item(r, "window_shape", i);
+        Type *room = dim_sub(dims[w.axis + i], window);
+        out[w.axis + i] = dim_add_int(dim_floordiv(room, rel_attr_item(r, "strides", i)), 1);
+        out[rank + (uint32_t)i] = window;
     }
     return done(rel_result(s, r, out, rank + (uint32_t)w.n, rel_dtype_in(r->args[0])));
 }
@@ -512,8 +522,8 @@ static bool lower_slide(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const AttrSpec slide_attrs[] = {
     {"axis", AT_INT, NULL, "the first axis that windows slide over; all behind it are too"},
-    {"window_shape", AT_INTS, NULL, "the sides of the window"},
-    {"strides", AT_INTS, NULL, "its steps"},
+    {"window_shape", AT_DIMS, NULL, "the sides of the window"},
+    {"strides", AT_DIMS, NULL, "its steps"},
 };
 static const RelDef rel_slide = {"SlidingWindow", relate_slide, 2, false};
 const Op op_sliding_window = {
@@ -562,7 +572,7 @@ static RelStatus relate_slide_add(Solver *s, Relation *r) {
         return REL_FAIL;
     if (!rel_rank_in(r->args[1], &rank, &dims))
         return REL_WAIT;
-    const char *problem = read_slide(r->attrs, (int)rank, &w);
+    const char *problem = read_slide(attrs_with_unit_sizes(r->attrs), (int)rank, &w);
     if (!problem && rel_rank_in(r->args[0], &own, &dims) && own != rank + (uint32_t)w.n)
         problem = "`windows` has not the axes of windows of `data`";
     if (problem)

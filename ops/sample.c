@@ -303,7 +303,7 @@ static const char *refuse_target(const Attrs *attrs, const int *ranks) {
     return attr_int_list(attrs, "target_shape", size, WINDOW_SIDES) == 2 && size[0] >= 0 &&
                    size[1] >= 0
                ? NULL
-               : "target_shape is the height and the width";
+               : "target_shape is the height and the width, from 0";
 }
 
 /* Place i of n from -1 to 1. */
@@ -333,7 +333,7 @@ static bool lower_affine_grid(const OpCall *call, Tensor *const *out, Plan *plan
 }
 
 static const AttrSpec affine_attrs[] = {
-    {"target_shape", AT_INTS, NULL, "the height and the width of the grid"},
+    {"target_shape", AT_DIMS, NULL, "the height and the width of the grid"},
 };
 SIGNATURE_OP(
     image_affine_grid, "AffineGrid", "image.affine_grid", "data", 1,

@@ -145,13 +145,19 @@ static const AttrValue *item_of(const Attrs *attrs, const char *name, int i) {
     return v->kind == ATTR_LIST && i < (int)v->list.n ? &v->list.items[i] : NULL;
 }
 
-/* The step of item i: a lone stride is every item's. */
-static int64_t slice_step(const Attrs *attrs, int i) {
+/* The step of item i, or NULL: a lone stride is every item's. */
+static const AttrValue *step_item(const Attrs *attrs, int i) {
     const AttrValue *strides = attrs_get(attrs, "strides");
     bool by_size = !strcmp(attrs_text(attrs, "slice_mode"), "size");
     bool lone = strides->kind == ATTR_LIST && strides->list.n == 1;
-    const AttrValue *step = by_size ? NULL : item_of(attrs, "strides", lone ? 0 : i);
-    return step ? step->i : 1;
+    return by_size ? NULL : item_of(attrs, "strides", lone ? 0 : i);
+}
+
+/* 1 where it is a size that is no number yet. */
+static int64_t slice_step(const Attrs *attrs, int i) {
+    const AttrValue *step = step_item(attrs, i);
+    int64_t n;
+    return step && attr_get_int(step, &n) ? n : 1;
 }
 
 /* Of a range whose end is the number of places: where it ends. A number below 0 is all that is left. */
@@ -252,7 +258,7 @@ static Type *sliced_size(Relation *r, Type *d, int i) {
     const AttrValue *low = item_of(r->attrs, "begin", i), *high = item_of(r->attrs, "end", i);
     bool by_size = !strcmp(attrs_text(r->attrs, "slice_mode"), "size");
     int64_t size, first, count;
-    if (is_unknown(low) || is_unknown(high))
+    if (is_unknown(low) || is_unknown(high) || is_size(step_item(r->attrs, i)))
         return rel_unknown_dim(r);
     if (is_size(low) || is_size(high)) {
         Type *begin = low ? rel_attr_dim(low) : NULL, *end = high ? rel_attr_dim(high) : NULL;
@@ -294,8 +300,9 @@ static RelStatus relate_strided_slice(Solver *s, Relation *r) {
         return REL_FAIL;
     }
     for (uint32_t i = 0; i < rank; i++) /* a number below 0 would count from the end */
-        if (items[i] >= 0 && (is_open(item_of(r->attrs, "begin", items[i])) ||
-                              is_open(item_of(r->attrs, "end", items[i]))))
+        if (items[i] >= 0 &&
+            (is_open(item_of(r->attrs, "begin", items[i])) ||
+             is_open(item_of(r->attrs, "end", items[i])) || is_open(step_item(r->attrs, items[i]))))
             return rel_wait_rank(s, r, rank, rel_dtype_in(r->args[0]));
     Type **out = rel_copy_dims(rank, dims, 0);
     for (uint32_t i = 0; i < rank; i++)
@@ -317,7 +324,7 @@ static const RelDef rel_strided_slice = {"StridedSlice", relate_strided_slice, 2
 static const AttrSpec slice_attrs[] = {
     {"begin", AT_DIMS_OPT, "None", "first place on each axis; negative: from the end"},
     {"end", AT_DIMS_OPT, "None", "place after the last"},
-    {"strides", AT_INTS_OPT, "None", "steps; None: 1"},
+    {"strides", AT_DIMS_OPT, "None", "steps; None: 1"},
     {"slice_mode", AT_STRING, "\"end\"", "\"size\": end holds sizes, -1 for all the rest"},
     {"axes", AT_INTS_OPT, "None", "the axes that the lists are about; None: the first ones"},
 };

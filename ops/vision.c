@@ -248,7 +248,7 @@ static int form_of_layout(const Attrs *attrs) {
 
 #define REGIONS "a region's numbers tell how many places it covers"
 #define ROI_ATTRS                                                                                  \
-    {"pooled_size", AT_INTS, NULL, "the height and the width of what a region becomes"},           \
+    {"pooled_size", AT_DIMS, NULL, "the height and the width of what a region becomes"},           \
         {"spatial_scale", AT_FLOAT, NULL, "what the numbers of regions are multiplied with"}, {    \
         "layout", AT_STRING, "\"NCHW\"", "what data's axes are, NCHW or NHWC"                      \
     }

@@ -31,6 +31,10 @@ const char *window_attrs_named(const Attrs *attrs, const char *dilation, Window 
         w->dilation[j] = 1;
     if (dilation && !window_list(attrs, dilation, sides, 1, w->dilation))
         return fmt_text("%s is %s from 1", dilation, words);
+    for (int j = 0; j < sides; j++)
+        if (w->stride[j] > WINDOW_MOST || w->dilation[j] > WINDOW_MOST)
+            return fmt_text("strides and %s are at most %d", dilation ? dilation : "steps",
+                            WINDOW_MOST);
     int64_t p[2 * WINDOW_SIDES];
     int n = attr_int_list(attrs, "padding", p, 2 * WINDOW_SIDES);
     if (n != 1 && n != sides && n != 2 * sides)
@@ -38,8 +42,9 @@ const char *window_attrs_named(const Attrs *attrs, const char *dilation, Window 
                : sides == 2 ? "padding is 1, 2 or 4 numbers"
                             : "padding is 1, 3 or 6 numbers";
     for (int i = 0; i < n; i++)
-        if (p[i] < 0)
-            return "padding is not negative";
+        if (p[i] < 0 || p[i] > WINDOW_MOST)
+            return p[i] < 0 ? "padding is not negative"
+                            : fmt_text("padding is at most %d", WINDOW_MOST);
     for (int j = 0; j < sides; j++) {
         w->before[j] = p[n == 1 ? 0 : j];
         w->after[j] = p[n == 1 ? 0 : n == sides ? j : sides + j];
@@ -69,7 +74,8 @@ const char *side_name(int sides, int side) {
 }
 
 int64_t window_reach(const Window *w, int side) {
-    return (w->kernel[side] - 1) * w->dilation[side] + 1;
+    int64_t reach = size_multiply(w->kernel[side] - 1, w->dilation[side]);
+    return reach < INT64_MAX / 4 ? reach + 1 : INT64_MAX / 4; /* beyond any side */
 }
 
 int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode) {
@@ -81,18 +87,24 @@ int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode) {
     return room / w->stride[side] + 1;
 }
 
-Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, Type *kernel,
-                       bool ceil_mode) {
-    int64_t extra = w->before[side] + w->after[side] + w->dilation[side] - 1;
+void window_dims(Relation *r, int sides, WindowDims *w) {
+    const AttrValue *padding = attrs_get(r->attrs, "padding");
+    int n = padding->kind == ATTR_LIST ? (int)padding->list.n : 1;
+    for (int j = 0; j < sides; j++) {
+        w->stride[j] = rel_attr_item(r, "strides", j);
+        w->dilation[j] = rel_attr_item(r, "dilation", j);
+        w->around[j] = dim_add(rel_attr_item(r, "padding", j),
+                               rel_attr_item(r, "padding", n == 2 * sides ? sides + j : j));
+    }
+}
+
+Type *window_count_dim(Relation *r, const WindowDims *w, int side, Type *size, bool ceil_mode) {
+    Type *stride = w->stride[side], *dilation = w->dilation[side], *one = rel_int_dim(r, 1);
+    Type *room = dim_add(dim_add(size, w->around[side]), dim_sub(dilation, one));
+    room = dim_sub(room, dim_mul(w->kernel[side], dilation));
     if (ceil_mode)
-        extra += w->stride[side] - 1;
-    if (!kernel)
-        kernel = rel_int_dim(r, w->kernel[side]);
-    Type *reach = dim_mul(kernel, rel_int_dim(r, w->dilation[side]));
-    Type *room = dim_sub(dim_add_int(size, extra), reach);
-    if (w->stride[side] != 1)
-        room = dim_floordiv(room, rel_int_dim(r, w->stride[side]));
-    return dim_add_int(room, 1);
+        room = dim_add(room, dim_sub(stride, one));
+    return dim_add_int(dim_floordiv(room, stride), 1);
 }
 
 bool window_make_ranks(Solver *s, Relation *r, uint32_t nargs, int rank) {

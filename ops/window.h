@@ -8,6 +8,9 @@
 #include "ops/relate/structured.h"
 
 enum { WINDOW_SIDES = 3 }; /* at most */
+enum {
+    WINDOW_MOST = INT32_MAX
+}; /* strides, dilation and padding, so that sums of them are exact */
 
 typedef struct Window {
     int sides;
@@ -32,9 +35,15 @@ const char *side_name(int sides, int side);
 
 /* How many windows fit on a side of this size, or -1 when none does. */
 int64_t window_count(const Window *w, int side, int64_t size, bool ceil_mode);
-/* The same of a symbolic size; kernel: the window's, where it is a size too, or NULL. */
-Type *window_count_dim(Relation *r, const Window *w, int side, Type *size, Type *kernel,
-                       bool ceil_mode);
+/* A window whose sizes may be computed: what the relation's attributes say. `around` is all padding of a side; the
+ * kernel is filled in by the caller. */
+typedef struct WindowDims {
+    Type *kernel[WINDOW_SIDES], *stride[WINDOW_SIDES], *dilation[WINDOW_SIDES],
+        *around[WINDOW_SIDES];
+} WindowDims;
+void window_dims(Relation *r, int sides, WindowDims *w);
+/* window_count of sizes. */
+Type *window_count_dim(Relation *r, const WindowDims *w, int side, Type *size, bool ceil_mode);
 /* From its first element to its last, that included. */
 int64_t window_reach(const Window *w, int side);
 

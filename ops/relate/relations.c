@@ -187,6 +187,12 @@ Type *rel_attr_dim(const AttrValue *v) {
     return v->kind == ATTR_DIM ? v->dim : type_dim_int(v->i, NULL);
 }
 
+Type *rel_attr_item(Relation *r, const char *attr, int i) {
+    const AttrValue *v = attrs_get(r->attrs, attr);
+    const AttrValue *item = v->kind == ATTR_LIST ? &v->list.items[v->list.n == 1 ? 0 : i] : v;
+    return item->kind == ATTR_DIM ? item->dim : type_dim_int(item->i, rel_origin(r));
+}
+
 bool rel_attr_dims(Solver *s, Relation *r, const char *attr, uint32_t *rank, Type ***dims) {
     const AttrValue *v = attrs_get(r->attrs, attr);
     const AttrValue *items = v->kind == ATTR_LIST ? v->list.items : v;

@@ -46,6 +46,8 @@ Type *rel_result_arg(const Relation *r);
 bool rel_attrs_open(const Relation *r);
 /* Axis in range with negative ones counted from the end, or a report (R0315). */
 bool rel_axis(Solver *s, Relation *r, const char *attr, int64_t axis, uint32_t rank, uint32_t *out);
+/* Item i of an attribute's list of sizes as a dim; a lone one is every item's. */
+Type *rel_attr_item(Relation *r, const char *attr, int i);
 /* An attribute's size as a dim: ATTR_INT, or ATTR_DIM's type. */
 Type *rel_attr_dim(const AttrValue *v);
 /* The dims of an attribute that lists sizes; negative is reported (R0316). */

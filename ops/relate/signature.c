@@ -393,7 +393,9 @@ static const char *find_problem(const Relation *r) {
         Type **dims;
         ranks[i] = rel_rank_in(r->args[i], &rank, &dims) ? (int)rank : -1;
     }
-    return r->op->signature->refuse ? r->op->signature->refuse(r->attrs, ranks) : NULL;
+    return r->op->signature->refuse
+               ? r->op->signature->refuse(attrs_with_unit_sizes(r->attrs), ranks)
+               : NULL;
 }
 
 const char *refuse_axis(const Attrs *attrs, const char *attr, int rank) {

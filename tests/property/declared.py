@@ -44,6 +44,8 @@ START = ("type P[a, b] { P { w: a, v: b } } type Two[n] { Two(Tensor[(n,), float
          "def vmap_(x, y) { map(fn (i: int32) { x[i] + y[i] }, list[0, 1]) } def twice(f) { (f(1), f(2), f(1)) } "
          "def made(k: int32) { (float32) arange(k) } def same(k: int32) { (float32) arange(k - k + 2) } "
          "def plain(_k: int32, y: Tensor[(?,), float32]) { y } "
+         "def windowed(k, z) { grad(fn (w) { sum(nn.max_pool1d(nn.conv1d(reshape(w, newshape=[1, 1, -1]), ones(shape=[1, 1, 2]), "
+         "strides=[k], padding=[k]), pool_size=[1], strides=[k])) })(z) } "
          "def called(f: fn(int32, Tensor[(?,), float32]) -> Tensor[(?,), float32], y) { f(2, y) }\n")
 
 
@@ -228,14 +230,21 @@ def value_definition(rng, name):
         return rng.choice(["zeros(shape=[{}])", "ones(shape=[{}])", "(float32) arange({})", "full(1.0, shape=[{}])", "made({})",
                            "reshape(ones(shape=[{}, 2]), newshape=[-1])", "reshape(ones(shape=[2, {}]), newshape=[-1, {}])[0]",
                            "y[0:{}]", "y[{}:]", "broadcast_to(1.0, shape=[{}])", "filled({})", "sum(ones(shape=[{}, 3]), axis=[1])",
-                           "one_hot(1, 1.0, 0.0, depth={})", "ones(shape=[2, {}])[1]"]).replace("{}", size)
+                           "one_hot(1, 1.0, 0.0, depth={})", "ones(shape=[2, {}])[1]", "nn.dilate(ones(shape=[3]), strides=[{}])",
+                           "nn.max_pool1d(ones(shape=[1, 1, 9]), pool_size=[{}], strides=[2], padding=[1])[0, 0]",
+                           "nn.avg_pool1d(ones(shape=[1, 1, 9]), pool_size=[2], strides=[{}], ceil_mode=True)[0, 0]",
+                           "nn.conv1d(ones(shape=[1, 1, 9]), ones(shape=[1, 1, 2]), strides=[{}], padding=[{}], dilation=[2])[0, 0]",
+                           "nn.conv1d_transpose(ones(shape=[1, 1, 3]), ones(shape=[1, 1, 2]), strides=[{}], dilation=[{}])[0, 0]",
+                           "nn.adaptive_avg_pool1d(ones(shape=[1, 1, 4]), output_size=[{}])[0, 0]",
+                           "split(ones(shape=[5]), indices_or_sections=[{}, 4]).1", "strided_slice(ones(shape=[9]), strides=[{}])",
+                           "sliding_window(ones(shape=[7]), axis=0, window_shape=[{}], strides=[{}])[0]"]).replace("{}", size)
 
     a, b, c, e = tensor(), tensor(), tensor(["i"]), tensor(["i"])
     body = rng.choice([f"{a} + {b}", f"pair({a}, {b})", f"({a}, {a})", f"list[{a}, {b}]", f"pairs(list[{a}, {b}])", f"Two({a}, {b})",
                        f"Q {{ w: {a}, v: {b} }}", f"(fn (z) {{ pair(z, {a}) }})({b})", f"{{ let g = fn (z) {{ pair({a}, z) }}; g({b}) }}",
                        f"map(fn (i) {{ {c} }}, list[1, 2])", f"foldl(fn (t, i) {{ t + sum({c}) }}, 0.0, list[0, 1, 2])",
                        f"{{ let g = fn (i) {{ {c} }}; pair(g(1), g(2)) }}", f"{{ let g = fn (i) {{ {c} }}; (g(j), {a}) }}",
-                       f"(if (k > 1) {{ {a} }} else {{ {b} }})", f"grad(fn (w) {{ sum(w * {a}) }})({b})",
+                       f"(if (k > 1) {{ {a} }} else {{ {b} }})", f"grad(fn (w) {{ sum(w * {a}) }})({b})", f"windowed({value_size(rng, names)}, {a})",
                        f"{{ let g = fn (i, w) {{ {c} * w + {e} }}; grad(fn (w) {{ sum(g(k, w)) }})(2.0) }}",
                        f"{{ let r = ref({a}); r := {b}; pair(!r, {a}) }}", f"vmap_({a}, {b})", f"{a} @@ {b}",
                        f"concatenate(({a}, {b}))", f"{{ let p = ({a}, {b}); pair(p.0, p.1) }}", f"(fn (i) {{ pair({c}, {e}) }})(k)",

@@ -277,9 +277,8 @@ static bool choose(const AttrSpec *spec, const char *values, uint32_t which, Att
     case AT_BOOL:
     case AT_STRING:
     case AT_DTYPE:
-    case AT_INT_LISTS:
     case AT_DIM_LISTS:
-    case AT_INT_OR_INTS:
+    case AT_INT_OR_DIMS:
     case AT_FLOATS: return true;
     }
     return false;

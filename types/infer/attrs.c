@@ -17,9 +17,8 @@ const char *attr_type_words(AttrType t) {
     case AT_INTS_OPT: return "a list of integers or None";
     case AT_DIMS: return "a list of sizes";
     case AT_DIMS_OPT: return "a list of sizes or None";
-    case AT_INT_LISTS: return "a list of lists of integers";
     case AT_DIM_LISTS: return "a list of lists of sizes";
-    case AT_INT_OR_INTS: return "an integer or a list of integers";
+    case AT_INT_OR_DIMS: return "an integer or a list of sizes";
     case AT_FLOATS: return "a list of numbers";
     case AT_DIM: return "a size";
     }
@@ -165,11 +164,10 @@ static bool convert(Infer *I, AttrType type, const AstAttrValue *v, AttrValue *o
             break;
         return as_list(I, AT_DIM, v, out);
     case AT_DIMS: return as_list(I, AT_DIM, v, out);
-    case AT_INT_LISTS: return v->kind == AST_ATTR_LIST && as_list(I, AT_INTS, v, out);
     case AT_DIM_LISTS: return v->kind == AST_ATTR_LIST && as_list(I, AT_DIMS, v, out);
-    case AT_INT_OR_INTS:
+    case AT_INT_OR_DIMS:
         if (v->kind == AST_ATTR_LIST)
-            return as_list(I, AT_INT, v, out);
+            return as_list(I, AT_DIM, v, out);
         return as_int(v, out) || as_constant(I, v, out);
     case AT_FLOATS: return as_list(I, AT_FLOAT, v, out);
     case AT_DIM: return as_dim(I, v, out);
@@ -350,11 +348,12 @@ const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs, Span s
             if (d && op->attrs[k].type == AT_DTYPE)
                 d->cause = DIAG_CAUSE_ATTR_DTYPE;
             if (d && is_expression(a->value))
-                diag_add_fact(
-                    d,
-                    "`%s` must be a constant, written there or bound by `let`: the rank of "
-                    "the result, or how it is computed, depends on it",
-                    a->name->text);
+                diag_add_fact(d,
+                              "`%s` must be a constant, written there or bound by `let`: %s, or "
+                              "how it is computed, depends on it",
+                              a->name->text,
+                              op->attrs[k].type == AT_INT_OR_DIMS ? "how many results there are"
+                                                                  : "the rank of the result");
             else if (d && (op->attrs[k].type == AT_DIMS || op->attrs[k].type == AT_DIMS_OPT ||
                            op->attrs[k].type == AT_DIM))
                 diag_add_fact(d, "a size is one integer");

@@ -152,13 +152,12 @@ static AstAttrValue *constant_element(const Tensor *t, int64_t at, Span span) {
 /* How many axes an attribute's lists have: 0 of a number, 1 of a list, 2 of a list of lists. */
 static uint32_t rank_of_attr(AttrType type) {
     switch (type) {
-    case AT_INT_LISTS:
     case AT_DIM_LISTS: return 2;
     case AT_INTS:
     case AT_INTS_OPT:
     case AT_DIMS:
     case AT_DIMS_OPT:
-    case AT_INT_OR_INTS:
+    case AT_INT_OR_DIMS:
     case AT_FLOATS: return 1;
     case AT_INT:
     case AT_INT_OPT:

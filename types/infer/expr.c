@@ -325,9 +325,8 @@ static Expr *attr_value(Infer *I, const Symbol *name, Span span) {
     case AT_INTS_OPT:
     case AT_DIMS:
     case AT_DIMS_OPT:
-    case AT_INT_LISTS:
     case AT_DIM_LISTS:
-    case AT_INT_OR_INTS:
+    case AT_INT_OR_DIMS:
     case AT_FLOATS:
         infer_error(I, DIAG_R0116, span,
                     "attribute `%s` is no number: it can only stand as an attribute's value",

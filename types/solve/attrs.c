@@ -302,6 +302,31 @@ bool attrs_have_sizes(const Attrs *a) {
     return false;
 }
 
+static AttrValue with_unit_sizes(const AttrValue *v) {
+    AttrValue out = *v;
+    int64_t n;
+    if (v->kind == ATTR_DIM)
+        return attr_size(type_get_int(v->dim, &n) ? n : 1);
+    if (v->kind == ATTR_LIST) {
+        AttrValue *items = mem_new_n(AttrValue, v->list.n + 1);
+        for (uint32_t i = 0; i < v->list.n; i++)
+            items[i] = with_unit_sizes(&v->list.items[i]);
+        out.list.items = items;
+    }
+    return out;
+}
+
+const Attrs *attrs_with_unit_sizes(const Attrs *a) {
+    if (!attrs_have_sizes(a))
+        return a;
+    Attrs *out = mem_new(Attrs);
+    AttrValue *values = mem_new_n(AttrValue, a->op->nattrs);
+    for (int i = 0; i < a->op->nattrs; i++)
+        values[i] = with_unit_sizes(&a->values[i]);
+    *out = (Attrs){a->op, values};
+    return out;
+}
+
 bool attrs_have_refs(const Attrs *a) {
     for (int i = 0; a && i < a->op->nattrs; i++)
         if (value_has_refs(&a->values[i]))

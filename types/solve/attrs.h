@@ -62,9 +62,8 @@ typedef enum AttrType {
     AT_INTS_OPT,
     AT_DIMS /* list of ints and sizes */,
     AT_DIMS_OPT,
-    AT_INT_LISTS /* [[1, 1], [0, 0]] */,
-    AT_DIM_LISTS /* the same of ints and sizes */,
-    AT_INT_OR_INTS,
+    AT_DIM_LISTS /* [[1, n], [0, 0]] */,
+    AT_INT_OR_DIMS,
     AT_FLOATS,
     AT_DIM,
 } AttrType;
@@ -102,6 +101,9 @@ AttrValue attr_parse(const char *text);
 const Attrs *attrs_defaults(const struct Op *op); /* NULL if one is required */
 bool attrs_have_refs(const Attrs *a);
 bool attrs_have_sizes(const Attrs *a); /* a size that is no number yet: a parameter, or `?` */
+/* The same with 1 for each size that is no number yet: what does not depend on these is read from it as from the
+ * attributes of a call that runs. */
+const Attrs *attrs_with_unit_sizes(const Attrs *a);
 /* Replaces ATTR_REF values by those of `call`, where a derivative rule is expanded for a call. */
 const Attrs *attrs_substitute(const Attrs *a, const Attrs *call);
 
