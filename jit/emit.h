@@ -159,6 +159,7 @@ void emit_map(Emit *e);                                                      /* 
 void emit_swap(Emit *e);
 void emit_reduce_inner(Emit *e); /* emit_reduce.c */
 void emit_reduce_outer(Emit *e);
+void emit_reduce_few(Emit *e);
 void emit_tile(Emit *e);       /* emit_product.c */
 void emit_scan_lanes(Emit *e); /* emit_plain.c */
 

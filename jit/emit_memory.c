@@ -145,8 +145,29 @@ static LLVMValueRef masked_load(Emit *e, LLVMTypeRef t, LLVMValueRef p, LLVMValu
     return emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
 }
 
+/* Element by element: where the CPU has no masks LLVM asks of each lane whether it is there, and branches. A lane
+ * that is not there reads the launch itself, which has sixteen readable bytes. */
+static LLVMValueRef gather_lanes(Emit *e, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask,
+                                 int align, int n) {
+    LLVMValueRef v = LLVMGetPoison(t);
+    if (mask)
+        p = select_(e, mask, p, emit_splat(e, e->launch, n));
+    for (int l = 0; l < n; l++) {
+        LLVMValueRef lane = LLVMConstInt(e->i32, (unsigned)l, 0);
+        LLVMValueRef at = LLVMBuildExtractElement(e->b, p, lane, "");
+        LLVMValueRef x = LLVMBuildLoad2(e->b, LLVMGetElementType(t), at, "");
+        LLVMSetAlignment(x, (unsigned)align);
+        v = LLVMBuildInsertElement(e->b, v, x, lane, "");
+    }
+    return mask ? select_(e, mask, v, LLVMConstNull(t)) : v;
+}
+
 static LLVMValueRef gather(Emit *e, LLVMTypeRef t, LLVMValueRef p, LLVMValueRef mask, int align,
                            int n) {
+    if (!(e->sig->flags & SIG_MASKS))
+        return gather_lanes(e, t, p, mask, align, n);
+    if (!mask)
+        mask = all_lanes(e, n);
     LLVMTypeRef types[2] = {t, LLVMVectorType(e->ptr, (unsigned)n)};
     LLVMValueRef args[4] = {p, LLVMConstInt(e->i32, (unsigned)align, 0), mask, LLVMConstNull(t)};
     return emit_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
@@ -190,7 +211,7 @@ Val emit_load(Emit *e, Frame *f, int op, const Val *offset, const Val *cond) {
         }
     } else {
         LLVMValueRef p = lane_addresses(e, f, op, offset, bytes);
-        v = gather(e, vt, p, mask ? mask : all_lanes(e, n), bytes, n);
+        v = gather(e, vt, p, mask, bytes, n);
     }
     return (Val){.v = emit_widen(e, v, t), .vec = true};
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions. The bits are those of sixteen accumulators, fed round robin and combined as a fixed
- * tree (ops/recipe/recipe.h), in both forms:
+ * tree (ops/recipe/recipe.h), in all forms:
  *
  *  FORM_INNER  lane l of one vector of sixteen is accumulator l. When the reduction has several
  *              axes and a row is no multiple of sixteen, the next row starts at another lane: its
  *              first vector begins that many elements before the row, masked.
- *  FORM_OUTER  lanes are outputs; the sixteen accumulators of each are rows of a small table. */
+ *  FORM_OUTER  lanes are outputs; the sixteen accumulators of each are rows of a small table.
+ *  FORM_FEW    lanes are outputs; the reduction is written out, each accumulator takes one element and those
+ *              that take none are left away: combined with the unit, no value changes. */
 #include "jit/emit.h"
 
 enum { ACCUMULATORS = 16 };
@@ -237,6 +239,68 @@ void emit_reduce_outer(Emit *e) {
         emit_finish(e, &tile[c], a[0], true, is_arg(r) ? DT_I64 : t);
     }
     emit_loop_end(e, &blocks, NULL);
+    for (int a = v; a-- > 0;)
+        emit_loop_end(e, &loops[a], NULL);
+}
+
+/* ---- FORM_FEW -------------------------------------------------------------------------------- */
+
+/* The results of one vector of outputs. */
+static void fold_few(Emit *e, Frame *tile) {
+    const Recipe *r = e->r;
+    DType t = r->acc_type;
+    int npar = e->sig->npar, nred = e->sig->nred, lanes = tile->lanes, steps = 1;
+    LLVMValueRef a[JIT_FEW], best[2], unit = emit_splat(e, emit_unit(e, r->combine, t), lanes);
+    best[0] = unit;
+    if (is_arg(r))
+        best[1] = emit_splat(e, emit_int(e, r->last ? -1 : INT64_MAX), lanes);
+    for (int i = 0; i < nred; i++)
+        steps *= e->sig->few[i];
+    emit_hoist(e, tile, r->body, e->body_dep, r->nbody, ((1u << nred) - 1) << npar);
+    for (int k = 0; k < steps; k++) {
+        Frame f;
+        emit_frame_copy(e, &f, tile);
+        for (int i = nred, rest = k; i-- > 0; rest /= e->sig->few[i])
+            emit_frame_enter(e, &f, npar + i, emit_int(e, rest % e->sig->few[i]));
+        emit_code(e, &f, r->body, e->body_dep, r->nbody);
+        LLVMValueRef x = emit_vector_of(e, &f, f.vals[r->results[0]]);
+        if (is_arg(r))
+            join(e, best, x, emit_splat(e, emit_int(e, k), lanes));
+        else
+            a[k] = emit_combine(e, r->combine, t, unit, x);
+    }
+    for (int s = ACCUMULATORS / 2; s > 0; s /= 2)
+        for (int k = 0; k < s && k + s < steps && !is_arg(r); k++)
+            a[k] = emit_combine(e, r->combine, t, a[k], a[k + s]);
+    emit_finish(e, tile, is_arg(r) ? best[1] : a[0], true, is_arg(r) ? DT_I64 : t);
+}
+
+void emit_reduce_few(Emit *e) {
+    int v = e->sig->npar - 1, lanes = emit_pick_lanes(e);
+    LLVMValueRef n = e->extent[v];
+    LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
+    Frame root, tile;
+    emit_frame_init(e, &root);
+    Loop loops[RECIPE_MAX_AXES], rest;
+    for (int a = 0; a < v; a++) {
+        emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, NULL, 0);
+        emit_frame_enter(e, &root, a, loops[a].i);
+    }
+    root.vaxis = v;
+    root.lanes = lanes;
+    Strips strips;
+    emit_poll(e);
+    emit_strips_begin(e, &strips, full, lanes, false, NULL, 0);
+    emit_frame_copy(e, &tile, &root);
+    emit_frame_enter(e, &tile, v, strips.inner.i);
+    fold_few(e, &tile);
+    emit_strips_end(e, &strips, NULL);
+    emit_loop_begin(e, &rest, full, n, lanes, false, NULL, 0);
+    emit_frame_copy(e, &tile, &root);
+    emit_frame_enter(e, &tile, v, rest.i);
+    tile.mask = emit_mask(e, LLVMBuildSub(e->b, n, rest.i, ""), lanes);
+    fold_few(e, &tile);
+    emit_loop_end(e, &rest, NULL);
     for (int a = v; a-- > 0;)
         emit_loop_end(e, &loops[a], NULL);
 }

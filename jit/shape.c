@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { HOT_NS = 4000000, HOT_PRODUCT_NS = 500000 };
+enum { HOT_NS = 4000000, HOT_PRODUCT_NS = 500000, MOST_UNROLLED = 512 };
 
 typedef struct Shape {
     const Jit *jit;
@@ -138,6 +138,25 @@ static void shape_map(Shape *s) {
     plan->sig.form = FORM_SWAP;
 }
 
+/* The window of a pool: an inner loop over it would be shorter than a vector. */
+static void shape_few(Shape *s) {
+    JitPlan *plan = s->plan;
+    int64_t k = 1;
+    if (s->nred > JIT_FEW_AXES || plan->extent[s->npar + s->nred - 1] >= 8)
+        return;
+    for (int a = 0; a < s->nred; a++) {
+        if (plan->extent[s->npar + a] > JIT_FEW)
+            return;
+        k *= plan->extent[s->npar + a];
+    }
+    if (k > JIT_FEW || k * s->r->nbody > MOST_UNROLLED)
+        return;
+    for (int a = 0; a < s->nred; a++)
+        plan->sig.few[a] = (uint8_t)plan->extent[s->npar + a];
+    choose_lanes(s, 0, s->npar);
+    plan->sig.form = FORM_FEW;
+}
+
 static void shape_reduce(Shape *s) {
     JitPlan *plan = s->plan;
     int in = s->npar + s->nred - 1;
@@ -168,8 +187,10 @@ static void shape_reduce(Shape *s) {
             best = a;
         }
     }
-    if (best < 0)
+    if (best < 0) {
+        shape_few(s);
         return;
+    }
     swap_axes(s, best, s->npar - 1);
     plan->sig.form = FORM_OUTER;
     int64_t vectors = (plan->extent[s->npar - 1] * 4 + plan->sig.vbytes - 1) / plan->sig.vbytes;
@@ -517,6 +538,7 @@ static void promise(Shape *s) {
     uint16_t want_zero = 0, want_unit = 0;
     switch ((KernelForm)sig->form) {
     case FORM_SCALAR: break;
+    case FORM_FEW:
     case FORM_MAP: want_zero = want_unit = (uint16_t)(1u << (s->npar - 1)); break;
     case FORM_SWAP:
     case FORM_LANES: want_zero = want_unit = (uint16_t)(3u << (s->npar - 2)); break;
