@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { TENSOR_ALIGNMENT = 64 }; /* of elements: tensor/buffer.h */
+
 typedef struct Planner {
     Interp *in;
     Resolver *r;
@@ -245,8 +247,8 @@ static Expr *size_of(const Launch *l, Type *dim) {
     return NULL;
 }
 
-/* The bytes of a result of that type; NULL where they are found when running. */
-static Expr *storage_of(const Launch *l, Type *t) {
+/* The bytes of a result of that type, and its shape; NULL where they are found when running. */
+static Expr *storage_of(const Launch *l, Type *t, Expr **shape) {
     uint32_t rank;
     Type **dims;
     DType dtype;
@@ -254,15 +256,17 @@ static Expr *storage_of(const Launch *l, Type *t) {
         !type_get_rank(t, &rank, &dims))
         return NULL;
     int64_t known = (int64_t)dtype_size(dtype);
-    Expr *bytes = NULL;
+    Expr *bytes = NULL, **sizes = mem_new_n(Expr *, rank + 1);
     for (uint32_t i = 0; i < rank; i++) {
         Expr *size = size_of(l, dims[i]);
         if (!size)
             return NULL;
+        sizes[i] = size;
         if (size->kind == EXPR_LIT && !__builtin_mul_overflow(known, size->i, &known))
             continue;
         bytes = bytes ? operator_on(&op_multiply, bytes, size) : size;
     }
+    *shape = expr_tuple(sizes, rank, span_none());
     return bytes ? operator_on(&op_multiply, bytes, bytes_of(known)) : bytes_of(known);
 }
 
@@ -272,12 +276,13 @@ static Expr *place_on(Planner *p, const char *how, Expr *x) {
 }
 
 static Expr *place_new(Planner *p, const Launch *l, Type *type) {
-    Expr *bytes = storage_of(l, type);
+    Expr *shape, *bytes = storage_of(l, type, &shape);
     if (!bytes)
         return call_memory(p, "alloc_as_needed", NULL, 0, type_unit());
-    Expr *storage = call_memory(p, "alloc_storage", &bytes, 1, type_unit());
-    Expr *args[2] = {storage, bytes_of(0)};
-    return call_memory(p, "alloc_tensor", args, 2, type_unit());
+    Expr *room[3] = {bytes, shape, bytes_of(TENSOR_ALIGNMENT)};
+    Expr *storage = call_memory(p, "alloc_storage", room, 3, type_unit());
+    Expr *args[3] = {storage, bytes_of(0), shape};
+    return call_memory(p, "alloc_tensor", args, 3, type_unit());
 }
 
 /* The place of a result; *used: operands that results are written over, a bit each. */

@@ -306,9 +306,12 @@ static bool check_choice(Infer *I, const Op *op, const char *attr, const AttrVal
 }
 
 /* Whether the attribute says nothing: TVM prints those that are not given as None, some that are no attributes here,
- * and those that repeat an argument, as `arange(0, 4, 1, start=meta[…])` does. */
+ * and those that repeat an argument, as `arange(0, 4, 1, start=meta[…])` does. There is one device, so it does not
+ * matter which one TVM's module names. */
 static bool says_nothing(const Infer *I, const Op *op, const AstAttr *a, int k) {
     bool none = a->value->kind == AST_ATTR_NONE;
+    if (a->value->kind == AST_ATTR_META && strcmp(a->value->text, "VirtualDevice") == 0)
+        return true;
     if (k >= 0) {
         AttrType type = op->attrs[k].type;
         return none && type != AT_INT_OPT && type != AT_INTS_OPT && type != AT_DIMS_OPT &&
