@@ -455,6 +455,7 @@ size_t mem_stack_left(void) {
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 size_t mem_heap_bytes(void) { return GC_get_heap_size() - GC_get_free_bytes(); }
+size_t mem_asked_bytes(void) { return GC_get_total_bytes(); }
 
 static size_t read_limit(const char *path) {
     FILE *f = fopen(path, "r");

@@ -65,6 +65,7 @@ size_t mem_stack_share(size_t bytes);
 size_t mem_stack_left(void);
 
 size_t mem_heap_bytes(void);    /* the collector's heap in use */
+size_t mem_asked_bytes(void);   /* what was asked of the collector since the program began */
 size_t mem_default_limit(void); /* 0.7 of RAM or of the control group's limit, the smaller */
 void mem_set_heap_limit(size_t bytes);
 void mem_set_oom_handler(void (*fn)(size_t wanted));

@@ -36,8 +36,9 @@ static Value leaf_settle(LeafMap *m, Value x, Value y) {
 
 /* The same of all tensors in a value. */
 bool ad_settle_parts(const BuiltinCall *call, Value *out) {
-    LeafMap m = {.call = call, .leaf = leaf_settle, .keep_other = true};
-    return leaf_map_run(&m, call->args[0], value_unit(), out);
+    LeafMap m = {.call = call, .leaf = leaf_settle};
+    *out = call->args[0];
+    return leaf_map_visit(&m, *out, value_unit());
 }
 
 /* The accumulator as a tensor that may be added to. Adding a tensor that is zero elsewhere would make 0.0 of each -0.0
@@ -134,9 +135,14 @@ static Value leaf_dense(LeafMap *m, Value x, Value y) {
     return is_unit(y) ? value_filled_like(m, x, 0.0) : y;
 }
 
+/* Whether the stack has come to `bottom`. */
+static bool passes(const char *bottom) {
+    return (uintptr_t)__builtin_frame_address(0) <= (uintptr_t)bottom;
+}
+
 /* Whether the accumulator y of x has a part for each leaf, nothing else, and no tensor that is added to in place. The
- * last part is looked at in a loop; what is nested too deeply for the stack is said to be different. */
-static bool is_dense(Value x, Value y) {
+ * last part is looked at in a loop; what is nested so deeply that the stack passes `bottom` is said to be different. */
+static bool is_dense(Value x, Value y, const char *bottom) {
     for (;;) {
         if (x.tag == VAL_SCALAR)
             return dtype_is_float((DType)x.aux) ? y.tag == VAL_SCALAR && y.aux == x.aux
@@ -153,21 +159,50 @@ static bool is_dense(Value x, Value y) {
             return false;
         if (!n)
             return true;
-        Value first = value_part(x, 0);
-        bool leaf = first.tag == VAL_SCALAR || first.tag == VAL_TENSOR;
-        if (!leaf && n > 1 && mem_stack_left() < 64 * 1024)
-            return false;
-        for (uint32_t i = 0; i + 1 < n; i++)
-            if (!is_dense(value_part(x, i), value_part(y, i)))
+        Value last = value_part(x, n - 1), last_of_y = value_part(y, n - 1);
+        for (uint32_t i = 0; i + 1 < n; i++) {
+            Value part = value_part(x, i), part_of_y = value_part(y, i);
+            if (part.tag == VAL_SCALAR && dtype_is_float((DType)part.aux)) {
+                if (value_head(&part) != value_head(&part_of_y))
+                    return false;
+            } else if (passes(bottom) || !is_dense(part, part_of_y, bottom)) {
                 return false;
-        x = value_part(x, n - 1);
-        y = value_part(y, n - 1);
+            }
+        }
+        x = last;
+        y = last_of_y;
+    }
+}
+
+/* Whether an accumulator holds nothing but data and numbers that are settled. Data alone has no part that nothing was
+ * added to, so then it is dense, and what it is of need not be fetched from memory. */
+static bool is_whole(Value y, const char *bottom) {
+    for (;;) {
+        if (y.tag == VAL_SCALAR)
+            return true;
+        if (y.tag != VAL_CTOR)
+            return y.tag == VAL_TENSOR && !((Tensor *)y.p)->accumulates;
+        const Data *d = y.p;
+        const DataLayout *layout = d->layout;
+        if (!layout->n)
+            return true;
+        uint32_t last = layout->n - 1;
+        y = value_of_words(layout->heads[last], d->words[last]);
+        if (y.tag == VAL_CTOR && last)
+            __builtin_prefetch(y.p); /* it is read last */
+        for (uint32_t i = 0; i < last; i++) {
+            Value part = value_of_words(layout->heads[i], d->words[i]);
+            if (part.tag != VAL_SCALAR && (passes(bottom) || !is_whole(part, bottom)))
+                return false;
+        }
     }
 }
 
 /* An accumulator in the form of its value, with zeros where nothing was added. */
 bool ad_dense(const BuiltinCall *call, Value *out) {
-    if (is_dense(call->args[0], call->args[1])) {
+    enum { SPARE = 64 << 10 }; /* bytes of the stack */
+    const char *bottom = (const char *)__builtin_frame_address(0) - mem_stack_left() + SPARE;
+    if (is_whole(call->args[1], bottom) || is_dense(call->args[0], call->args[1], bottom)) {
         *out = call->args[1];
         return true;
     }

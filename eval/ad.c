@@ -186,6 +186,8 @@ bool ad_pair(const BuiltinCall *call, Value *out) {
 }
 
 static Value leaf_seed(LeafMap *m, Value x, Value y) {
+    if (x.tag == VAL_SCALAR && value_head(&x) == value_head(&y))
+        return x;
     if (!is_unit(y) && !(value_is_float_tensor(y) && value_has_form(x, y)) && !m->failed) {
         builtin_fail(m->call, DIAG_R0405,
                      "the cotangent has not the shape and dtype of the result");
@@ -195,10 +197,9 @@ static Value leaf_seed(LeafMap *m, Value x, Value y) {
 }
 
 bool ad_check_seed(const BuiltinCall *call, Value *out) {
-    LeafMap m = {.call = call, .leaf = leaf_seed, .keep_other = true, .paired = true};
-    Value ignored;
+    LeafMap m = {.call = call, .leaf = leaf_seed, .paired = true};
     *out = value_unit();
-    return leaf_map_run(&m, call->args[0], call->args[1], &ignored);
+    return leaf_map_visit(&m, call->args[0], call->args[1]);
 }
 
 bool ad_check_result(const BuiltinCall *call, Value *out) {

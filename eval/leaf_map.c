@@ -27,6 +27,15 @@ static void check_form(LeafMap *m, Value x, Value y) {
     m->failed = true;
 }
 
+/* False, and a diagnostic once, where the stack has no room for another part. */
+static bool check_depth(LeafMap *m) {
+    if (mem_stack_left() < 64 * 1024 && !m->failed) {
+        builtin_fail(m->call, DIAG_R0605, "this data is nested too deeply");
+        m->failed = true;
+    }
+    return !m->failed;
+}
+
 /* Maps data. The last field is followed in a loop, so that long lists need no stack. */
 static Value map_data(LeafMap *m, Value x, Value y) {
     ValueChain chain = {0};
@@ -45,10 +54,7 @@ static Value map_data(LeafMap *m, Value x, Value y) {
 }
 
 static Value map_value(LeafMap *m, Value x, Value y) {
-    if (mem_stack_left() < 64 * 1024 && !m->failed) {
-        builtin_fail(m->call, DIAG_R0605, "this data is nested too deeply");
-        m->failed = true;
-    }
+    (void)check_depth(m);
     check_form(m, x, y);
     if (m->failed)
         return x;
@@ -84,6 +90,35 @@ bool leaf_map_run(LeafMap *m, Value x, Value y, Value *out) {
     return !m->failed;
 }
 
+/* The last part is followed in a loop, as in map_data. */
+static void visit(LeafMap *m, Value x, Value y) {
+    for (;;) {
+        check_form(m, x, y);
+        if (m->failed)
+            return;
+        uint32_t n = value_count(x);
+        if (!n) {
+            bool is_number = x.tag == VAL_SCALAR || x.tag == VAL_TENSOR || x.tag == VAL_DUAL;
+            if (is_number && (m->all_tensors || value_is_float_tensor(x)))
+                (void)m->leaf(m, x, y);
+            return;
+        }
+        for (uint32_t i = 0; i + 1 < n; i++) {
+            Value part = value_part(x, i);
+            if (value_count(part) && !check_depth(m))
+                return;
+            visit(m, part, leaf_map_item(y, i));
+        }
+        x = value_part(x, n - 1);
+        y = leaf_map_item(y, n - 1);
+    }
+}
+
+bool leaf_map_visit(LeafMap *m, Value x, Value y) {
+    visit(m, x, y);
+    return !m->failed;
+}
+
 static Value take_leaf(LeafMap *m, Value x, Value y) {
     (void)y;
     vec_push((LeafVec *)m->ctx, x);
@@ -91,11 +126,6 @@ static Value take_leaf(LeafMap *m, Value x, Value y) {
 }
 
 bool leaf_map_list(const BuiltinCall *call, Value x, bool all_tensors, LeafVec *out) {
-    LeafMap m = {.call = call,
-                 .leaf = take_leaf,
-                 .ctx = out,
-                 .all_tensors = all_tensors,
-                 .keep_other = true};
-    Value same;
-    return leaf_map_run(&m, x, value_unit(), &same);
+    LeafMap m = {.call = call, .leaf = take_leaf, .ctx = out, .all_tensors = all_tensors};
+    return leaf_map_visit(&m, x, value_unit());
 }

@@ -25,6 +25,8 @@ typedef struct LeafMap {
 
 /* False after a diagnostic. */
 bool leaf_map_run(LeafMap *m, Value x, Value y, Value *out);
+/* Gives the leaves to the function in the same order and makes nothing: what comes back is not looked at. */
+bool leaf_map_visit(LeafMap *m, Value x, Value y);
 /* Appends the leaves of x, in order, to out. all_tensors: as in LeafMap. False after a diagnostic. */
 typedef VEC(Value) LeafVec;
 bool leaf_map_list(const BuiltinCall *call, Value x, bool all_tensors, LeafVec *out);

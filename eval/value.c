@@ -59,16 +59,6 @@ Value value_string(const char *text, size_t len) {
     return (Value){.tag = VAL_STRING, .p = s};
 }
 
-uint32_t value_count(Value v) {
-    if (v.tag == VAL_CTOR)
-        return data_size(v);
-    return v.tag == VAL_TUPLE && v.p ? ((const Tuple *)v.p)->n : 0;
-}
-
-Value value_part(Value v, uint32_t i) {
-    return v.tag == VAL_CTOR ? data_get(v, i) : ((const Tuple *)v.p)->items[i];
-}
-
 void value_set_part(Value whole, uint32_t i, Value part) {
     if (whole.tag == VAL_CTOR)
         data_set(whole, i, part);

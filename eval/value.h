@@ -147,8 +147,14 @@ const DataLayout *data_layout_first(Ctor *ctor);
 Value data_hole(Type *type);
 
 /* The items of a tuple or the fields of data; no others have parts. */
-uint32_t value_count(Value v);
-Value value_part(Value v, uint32_t i);
+static inline uint32_t value_count(Value v) {
+    if (v.tag == VAL_CTOR)
+        return data_size(v);
+    return v.tag == VAL_TUPLE && v.p ? ((const Tuple *)v.p)->n : 0;
+}
+static inline Value value_part(Value v, uint32_t i) {
+    return v.tag == VAL_CTOR ? data_get(v, i) : ((const Tuple *)v.p)->items[i];
+}
 /* Of a tuple or data that nothing else has seen yet. */
 void value_set_part(Value whole, uint32_t i, Value part);
 Value value_primal(Value v);         /* through all duals */

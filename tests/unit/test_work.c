@@ -214,6 +214,40 @@ TEST(intermediate_tensors_are_given_back) {
     session_fini(session);
 }
 
+/* The bytes asked of the collector for each of n elements, where `text` takes their number. */
+static size_t bytes_each(const char *text) {
+    enum { N = 40000 };
+    size_t asked[2];
+    for (int round = 0; round < 2; round++) /* what the first one prepares is there in the second */
+        for (int i = 0; i < 2; i++) {
+            const char *entry = fmt_text(text, N * (i + 1));
+            mem_collect();
+            size_t before = mem_asked_bytes();
+            enter(entry);
+            mem_collect();
+            asked[i] = mem_asked_bytes() - before;
+        }
+    return asked[1] > asked[0] ? (asked[1] - asked[0] + N / 2) / N : 0;
+}
+
+/* What derivatives keep and make for an element of a list. */
+TEST(derivatives_make_no_more_than_they_keep) {
+    begin();
+    enter("def ones(n: int32, xs: List[float64]) -> List[float64] { if (n == 0) { xs } else { "
+          "ones(n - 1, Cons(1.0, xs)) } }");
+    enter("def reversed(xs: List[float64]) { foldl(fn (acc, x) { Cons(x, acc) }, Nil, xs) }");
+    enter("def product(xs: List[float64]) { foldl(fn (p, x) { p * x }, 1.0, xs) }");
+    size_t list = bytes_each("{ let xs = ones(%d, Nil); 0 }");
+    CHECK(list >= 30 && list <= 34);
+    size_t seed = bytes_each(
+        "{ let xs = ones(%d, Nil); let (_, (g,)) = vjp(reversed)(xs, xs); 0 }");
+    CHECK(seed - list <
+          70); /* the reversed list and a frame, in whose place the cotangent is made */
+    size_t of_fold = bytes_each("{ let xs = ones(%d, Nil); let (_, (g,)) = grad(product)(xs); 0 }");
+    CHECK(of_fold - list < 100); /* a frame of three values and the cotangent */
+    session_fini(session);
+}
+
 int main(void) {
     RUN(plans_are_kept);
     RUN(lengths_take_turns);
@@ -224,5 +258,6 @@ int main(void) {
     RUN(own_derivatives_keep_no_tape);
     RUN(checkpoints_of_loops_are_code);
     RUN(intermediate_tensors_are_given_back);
+    RUN(derivatives_make_no_more_than_they_keep);
     return check_result();
 }
