@@ -59,11 +59,22 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
     return in;
 }
 
+void interp_fini(Interp *in) {
+    if (!in)
+        return;
+    if (in->runner_fini)
+        in->runner_fini(in->runner_ctx);
+    stack_fini(in);
+    mem_unpin(in);
+}
+
 void interp_set_runner(Interp *in, StepRunner runner, TemplateRunner kept, void *ctx) {
     in->runner = runner;
     in->kept_runner = kept;
     in->runner_ctx = ctx;
 }
+
+void interp_set_runner_fini(Interp *in, void (*fini)(void *ctx)) { in->runner_fini = fini; }
 
 void interp_interrupt(Interp *in) { in->interrupt = 1; }
 void interp_resume(Interp *in) { in->interrupt = 0; }

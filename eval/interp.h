@@ -35,9 +35,13 @@ typedef struct InterpOptions {
 } InterpOptions;
 
 Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options);
+/* Gives its stacks and its kernels back, on the thread that it last ran on; nothing runs on it later. NULL does nothing. */
+void interp_fini(Interp *in);
 
 /* How operator steps run, those of plans that are kept too; initially the reference. `:info session` counts. */
 void interp_set_runner(Interp *in, StepRunner runner, TemplateRunner kept, void *ctx);
+/* What becomes of the runner's ctx in interp_fini. */
+void interp_set_runner_fini(Interp *in, void (*fini)(void *ctx));
 
 typedef enum EvalStatus { EVAL_OK, EVAL_FAILED /* reported */, EVAL_INTERRUPTED } EvalStatus;
 

@@ -183,12 +183,19 @@ bool launch_element(Interp *in, Template *t, char *const *at) {
     return true;
 }
 
+static void close_jit(void *ctx) {
+    Launch *l = ctx;
+    jit_close(l->jit);
+    l->jit = NULL;
+}
+
 void launch_use_jit(Interp *in, int threads, bool cache) {
     Launch *l = mem_new(Launch);
     l->in = in;
     l->options.threads = threads;
     l->options.cache_dir = cache ? NULL : "";
     interp_set_runner(in, run_step, run_kept, l);
+    interp_set_runner_fini(in, close_jit);
 }
 
 void launch_print_stats(Interp *in, Str *out) {

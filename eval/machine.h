@@ -47,6 +47,7 @@ struct Interp {
     StepRunner runner;
     TemplateRunner kept_runner;
     void *runner_ctx;
+    void (*runner_fini)(void *ctx); /* or NULL */
     uint64_t owned;      /* parameters of the activation that were given to it: eval/own.h */
     uint64_t dying;      /* arguments that the next operator may take over */
     struct Plans *plans; /* those kept: eval/plans.c */
@@ -93,6 +94,7 @@ struct Interp {
 
 /* ---- stack.c --------------------------------------------------------------------------------- */
 bool stack_init(Interp *in);
+void stack_fini(Interp *in);
 /* Makes room for an activation that ends at `top`. False after a diagnostic. */
 bool stack_grow(Interp *in, const Value *top, const Frame *fp);
 void stack_trim(Interp *in);

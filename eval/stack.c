@@ -117,6 +117,14 @@ bool stack_init(Interp *in) {
     return true;
 }
 
+void stack_fini(Interp *in) {
+    if (running == in)
+        running = NULL;
+    mem_remove_roots_callback(push_roots, in);
+    munmap(in->stack, (size_t)((char *)in->stack_end - (char *)in->stack));
+    munmap(in->frames, (size_t)((char *)in->frames_end - (char *)in->frames));
+}
+
 /* A deep recursion touches every page once: large pages take a tenth of the time. */
 static void use_large_pages(void *from, void *to) {
     enum { LARGE = 2 << 20 };

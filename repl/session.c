@@ -201,7 +201,10 @@ Session *session_new(const SessionOptions *options) {
     return s;
 }
 
-void session_fini(Session *s) { mem_unpin(s); }
+void session_fini(Session *s) {
+    interp_fini(s->interp);
+    mem_unpin(s);
+}
 
 Env *session_env(Session *s) { return s->env; }
 

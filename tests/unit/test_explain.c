@@ -106,7 +106,7 @@ static const char *run(const char *text) {
     options.jit = false;
     options.hunts_nan = code == DIAG_R0615;
     options.diag_style = DIAG_STYLE_SHORT;
-    options.memory_bytes = 96 << 20; /* the program that uses all of it comes to an end */
+    options.memory_bytes = 64 << 20; /* the program that uses all of it comes to an end */
     if (code == DIAG_R0907)          /* only its list has it, which is an answer */
         options.diag_style = DIAG_STYLE_JSON;
     Session *s = session_new(&options);

@@ -248,6 +248,27 @@ TEST(derivatives_make_no_more_than_they_keep) {
     session_fini(session);
 }
 
+/* What a session leaves behind when it has ended: next to nothing. */
+TEST(sessions_end) {
+    enum { SESSIONS = 20, LEFT = 16 << 10 };
+    size_t before = 0;
+    for (int i = 0; i < 2 * SESSIONS; i++) {
+        if (i == SESSIONS) {
+            session = NULL;
+            mem_collect();
+            before = mem_heap_bytes();
+        }
+        begin();
+        enter("let r = ref(Nil); r := map(fn (x) { x * 2 }, range(100)); grad(fn (x) { x * x "
+              "})(3.0)");
+        session_fini(session);
+    }
+    session = NULL;
+    mem_collect();
+    size_t after = mem_heap_bytes();
+    CHECK(after < before + SESSIONS * LEFT);
+}
+
 int main(void) {
     RUN(plans_are_kept);
     RUN(lengths_take_turns);
@@ -259,5 +280,6 @@ int main(void) {
     RUN(checkpoints_of_loops_are_code);
     RUN(intermediate_tensors_are_given_back);
     RUN(derivatives_make_no_more_than_they_keep);
+    RUN(sessions_end);
     return check_result();
 }
