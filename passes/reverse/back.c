@@ -291,7 +291,8 @@ static void run_choice(Way *w, void *ctx, uint32_t i) {
     leave_arm(w, c);
 }
 
-static void save_vars(VarVec *saved, Expr *code, const Map *defines) {
+static bool save_vars(VarVec *saved, Expr *code, const Map *defines) {
+    size_t before = saved->len;
     VarVec vars = {0};
     expr_free_vars(code, &vars);
     for (size_t i = 0; i < vars.len; i++) {
@@ -302,12 +303,42 @@ static void save_vars(VarVec *saved, Expr *code, const Map *defines) {
         if (!known)
             vec_push(saved, v);
     }
+    return saved->len != before;
+}
+
+/* The variable of which v is another name when the code runs, or v. */
+static Var *first_name(const Instance *n, Var *v) {
+    for (;;) {
+        const Step *s = map_find(&n->made_by, v);
+        const Expr *of = s && (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR) ? s->e : NULL;
+        if (of && of->kind == EXPR_CALL && step_is_identity(n, s))
+            of = of->args[0];
+        if (!of || of->kind != EXPR_VAR)
+            return v;
+        v = of->var;
+    }
+}
+
+/* The same code, of first names: a frame holds no value twice. */
+static Expr *by_first_names(const Instance *n, Expr *code) {
+    VarVec vars = {0};
+    expr_free_vars(code, &vars);
+    for (size_t i = 0; i < vars.len; i++) {
+        Var *v = vars.data[i], *first = first_name(n, v);
+        if (first == v)
+            continue;
+        Expr *value = expr_var(first, code->span);
+        value->type = v->type;
+        code = expr_let(v, value, code);
+    }
+    return code;
 }
 
 /* Takes what the arm's way back reads out of the frame of the branch. */
 static Expr *close_choice(Way *w, void *ctx, uint32_t i, Expr *body) {
     BranchWay *b = ctx;
     Choice *c = &b->s->choices[i];
+    body = by_first_names(w->n, body);
     save_vars(&c->saved, body, &c->steps->defines);
     for (size_t k = c->saved.len; k-- > 0;) {
         Var *v = c->saved.data[k];
@@ -435,7 +466,7 @@ void way_steps(Way *w, Steps *steps) {
         if (presence == ABSENT)
             continue;
         w->build.span = s->e->span;
-        if (cells_is_own(s->e) && move_stored(w, s, presence))
+        if ((cells_is_own(s->e) && move_stored(w, s, presence)) || move_part(w, s, presence))
             continue;
         Expr *ct = settled(w, s->place);
         acc_set(w, s->place, NULL, ABSENT);
@@ -491,6 +522,7 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
     if (n->program->why || w.is_dead)
         return b_unit(&w.build);
     Expr *back = block_end(&block, chain ? back_call_loop(&w, chain) : back_give(&w));
+    back = by_first_names(n, back);
     Map outside = {0};
     VarVec vars = {0};
     expr_free_vars(back, &vars);
@@ -502,7 +534,7 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         map_remove(&outside, k->before);
     if (k->is_loop)
         back = keep_constants(n, back, &outside);
-    save_vars(&end->saved, back, &outside);
+    n->program->changed |= save_vars(&end->saved, back, &outside);
     return back;
 }
 
@@ -513,9 +545,9 @@ void back_make(Back *k) {
     n->is_being_made = true;
     Expr *chain = NULL;
     if (k->is_loop)
-        chain = b_ref(&b, k->before = b_var(&b, "before", b_some_type("frames")));
+        chain = b_ref(&b, k->before = b_var(&b, "before", chain_type(n)));
     else if (n->loops.len)
-        chain = expr_proj(b_ref(&b, k->params[0]), 1, b_some_type("frames"), b.span);
+        chain = expr_proj(b_ref(&b, k->params[0]), 1, chain_type(n), b.span);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     k->ways = mem_new_n(Expr *, nends + 1);
     for (size_t i = 0; i < nends && !n->program->why; i++)

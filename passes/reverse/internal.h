@@ -371,6 +371,9 @@ bool tangent_is_read(const Map *read, const Place *p);
 /* ---- nested.c ---- */
 void follow_builtin(Way *w, Step *s);
 void way_builtin(Way *w, Step *s, Expr *ct);
+/* Hands the cotangent of a part over to the accumulator of the whole, which is put together here and has no such part yet;
+ * false where it is to be added. */
+bool move_part(Way *w, const Step *s, Presence presence);
 
 /* ---- rule.c ---- */
 /* A derivative rule as written out, with the types of its arguments. identities: operators that give their first
@@ -499,6 +502,8 @@ bool slots_equal(const SlotMap *a, const SlotMap *b);
 uint32_t frame_head(const Instance *n);
 void instance_finish(Instance *n);
 Global *instance_global(const char *name);
+/* Whether the call of a step is an operator that gives its first argument, which stands in place of it. */
+bool step_is_identity(const Instance *n, const Step *s);
 void forward_steps(Instance *n, Steps *steps, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
 Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);
@@ -506,6 +511,10 @@ Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);
 Expr *choices_of(const Step *s, Expr **bodies);
 void emit_let(Block *into, Var *v, Expr *value, bool rec);
 Expr *forward_call(Instance *callee, const Expr *call, Expr *chain);
+/* Whether the frames of a loop hold nothing, so that their number serves: Note [Frames] in reverse.h. */
+bool counts_frames(const Instance *n);
+/* The type of these frames, or of their number. */
+Type *chain_type(const Instance *n);
 Expr *first_frame(const Build *b);
 bool is_first_frame(const Expr *e);
 #endif

@@ -132,8 +132,24 @@ bool is_first_frame(const Expr *e) {
            number->i == -1;
 }
 
+bool counts_frames(const Instance *n) { return n->loops.len == 1 && !n->loops.data[0]->saved.len; }
+
+Type *chain_type(const Instance *n) {
+    return counts_frames(n) ? type_scalar(DT_I64) : b_some_type("frames");
+}
+
+/* The number of frames and that number: an operator with the result's type. */
+static Expr *count_by(const Build *b, const Op *op, Expr *frames, int64_t number, DType result) {
+    Expr **two = mem_new_n(Expr *, 2);
+    two[0] = frames;
+    two[1] = expr_int(number, DT_I64, b->span);
+    return b_op(b, op, two, 2, type_scalar(result));
+}
+
 Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
     Build b = {call->span};
+    if (counts_frames(callee) && is_first_frame(chain))
+        chain = expr_int(0, DT_I64, b.span);
     Expr **args = mem_new_n(Expr *, call->nargs + 2);
     uint32_t count = 0;
     if (callee->wants_self)
@@ -150,6 +166,8 @@ Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
 
 static Expr *frame_of_loop(Instance *n, const Steps *end) {
     Build b = {end->call->span};
+    if (counts_frames(n))
+        return forward_call(n, end->call, count_by(&b, &op_add, b_ref(&b, n->chain), 1, DT_I64));
     Expr **items = mem_new_n(Expr *, end->saved.len + 2);
     uint32_t count = 0;
     items[count++] = b_ref(&b, n->chain);
@@ -205,12 +223,16 @@ void emit_let(Block *into, Var *v, Expr *value, bool rec) {
     vec_push(&into->links, link);
 }
 
+bool step_is_identity(const Instance *n, const Step *s) {
+    return s->e->a->kind == EXPR_OP && n->program->merges && is_identity(s->e);
+}
+
 void forward_steps(Instance *n, Steps *steps, Block *into) {
     for (size_t i = 0; i < steps->steps.len; i++) {
         Step *s = steps->steps.data[i];
         Build b = {s->e->span};
         if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR || s->kind == STEP_BUILTIN) {
-            bool identity = s->kind == STEP_OPERATOR && n->program->merges && is_identity(s->e);
+            bool identity = s->e->kind == EXPR_CALL && step_is_identity(n, s);
             emit_let(into, s->var, identity ? s->e->args[0] : s->e, s->rec);
             continue;
         }
@@ -282,7 +304,7 @@ static Expr *make_forward(Instance *n) {
     uint32_t count;
     Var **params = forward_params(n, &b, &block, &count);
     if (n->loops.len)
-        params[count++] = n->chain = b_var(&b, "k", b_some_type("frames"));
+        params[count++] = n->chain = b_var(&b, "k", chain_type(n));
     Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body)));
     fn->fn->name = n->fn->fn->name;
     Subst copy = {0};
@@ -342,7 +364,12 @@ static Expr *make_back(Back *k) {
         body = choose(&b, type, tag ? is_end(&b, tag, (int64_t)i) : NULL,
                       open_frame(&b, end, k->ways[i], frame, head, (Subst){.vars = kept}), body);
     }
-    if (k->is_loop) {
+    if (k->is_loop && counts_frames(n)) {
+        frame->type = params[0]->type = type_scalar(DT_I64);
+        body = expr_let(k->before, count_by(&b, &op_subtract, frame, 1, DT_I64), body);
+        body = choose(&b, type, count_by(&b, &op_equal, frame, 0, DT_BOOL), back_give_entry(&b, k),
+                      body);
+    } else if (k->is_loop) {
         Expr *before = b_ref(&b, k->before);
         Expr *test = tag ? is_end(&b, tag, -1) : b_builtin(&b, "ad.is_zero", before, NULL);
         emit_let(&block, k->before, expr_proj(frame, 0, before->type, b.span), false);
@@ -351,7 +378,7 @@ static Expr *make_back(Back *k) {
     if (!body)
         body = b_unit(&b); /* the function never returns */
     Expr *fn = b_fn(&b, "bwd", params, nparams, block_end(&block, body));
-    if (k->is_loop && n->program->merges)
+    if (k->is_loop && n->program->merges && !counts_frames(n))
         fn->fn->frames = params[0];
     return fn;
 }

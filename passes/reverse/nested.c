@@ -323,6 +323,13 @@ static void add_perhaps(Way *w, const Expr *arg, Expr *ct) {
                 PERHAPS);
 }
 
+/* An accumulator is a tuple that grows. */
+static void note_growth(Way *w) {
+    Program *program = w->n->program;
+    program->changed |= !program->grows;
+    program->grows = true;
+}
+
 /* The tuple of accumulators with one more in it, that part being absent there; NULL where it is not. */
 static Expr *with_part(Way *w, const Expr *tuple, uint32_t i, Expr *ct) {
     uint32_t n = tuple ? tuple->nargs : 0, len = i < n ? n : i + 1;
@@ -332,6 +339,26 @@ static Expr *with_part(Way *w, const Expr *tuple, uint32_t i, Expr *ct) {
     for (uint32_t k = 0; k < len; k++)
         parts[k] = k == i ? ct : k < n ? tuple->args[k] : absent_value(w);
     return b_tuple(&w->build, parts, len);
+}
+
+bool move_part(Way *w, const Step *s, Presence presence) {
+    const Expr *e = s->e;
+    bool reads = s->kind == STEP_BUILTIN && (e->kind == EXPR_PROJ || is_called(e, "ad.item"));
+    Place *p = reads ? place_of(w->n, e->kind == EXPR_PROJ ? e->a : e->args[0]) : NULL;
+    while (p && p->arm)
+        p = p->arm;
+    bool absent = p && acc_presence(p) == ABSENT;
+    if (!p || p->form != PLACE_LEAF || p->aliases.len ||
+        !(absent ? presence == PRESENT : p->acc->kind == EXPR_TUPLE))
+        return false;
+    uint32_t i = (uint32_t)(e->kind == EXPR_PROJ ? e->index : e->args[1]->i);
+    Expr *sum = with_part(w, absent ? NULL : p->acc, i, acc_get(w, s->place));
+    if (!sum)
+        return false;
+    note_growth(w);
+    acc_set(w, s->place, NULL, ABSENT);
+    acc_set(w, p, sum, PRESENT);
+    return true;
 }
 
 static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
@@ -350,9 +377,7 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
             acc_add(w, p->parts[i], ct);
         return;
     }
-    Program *program = w->n->program;
-    program->changed |= !program->grows;
-    program->grows = true;
+    note_growth(w);
     bool known = acc_presence(p) == ABSENT || p->acc->kind == EXPR_TUPLE;
     Expr *sum = known ? with_part(w, p->acc, (uint32_t)i, ct) : NULL;
     if (!sum)

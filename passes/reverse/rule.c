@@ -29,6 +29,15 @@ bool is_identity(const Expr *e) {
 
 extern const Op op_take;
 
+/* That operator on x alone, so that the way back need not keep what x is like already. */
+static Expr *like_itself(Expr *e) {
+    Expr *x = e->args[0], *copy = expr_copy(e);
+    Var *v = x->kind == EXPR_VAR ? x->var : var_new(sym_intern("ct"), x->type, x->span);
+    copy->args = mem_new_n(Expr *, 2);
+    copy->args[0] = copy->args[1] = x->kind == EXPR_VAR ? x : expr_var(v, x->span);
+    return x->kind == EXPR_VAR ? copy : expr_let(v, x, copy);
+}
+
 typedef struct Settling {
     Map map; /* Expr -> what it became */
     bool identities;
@@ -93,8 +102,8 @@ static Expr *settle(Settling *s, Expr *e) {
             break;
         made = made == e ? expr_copy(e) : made;
         settle_operator(made);
-        if (!s->identities && is_identity(made))
-            made = made->args[0];
+        if (is_identity(made))
+            made = s->identities ? like_itself(made) : made->args[0];
         break;
     case EXPR_IF:
         made = expr_map_children(e, settle_child, s);
