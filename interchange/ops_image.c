@@ -125,6 +125,88 @@ void onnx_resize(Node *n) {
                          node_dtype(n, 0), rank, out));
 }
 
+/* A number in input i, or the text that stands for one that is not given. */
+static const char *number_in(Node *n, uint32_t i, const char *otherwise) {
+    return node_has(n, i) ? fmt_text("reshape(%s, newshape=[])", node_text(n, i)) : otherwise;
+}
+
+void onnx_non_max_suppression(Node *n) {
+    DType d = node_dtype(n, 0);
+    const char *boxes = node_text(n, 0);
+    if (node_rank(n, 0) != 3 || node_rank(n, 1) != 3) {
+        node_refuse(n, "of boxes of %d axes", node_in(n, 0)->rank);
+        return;
+    }
+    if (attr_int(n, "center_point_box", 0)) { /* x, y, width, height */
+        const char *parts = node_let(n, "parts", "split(%s, indices_or_sections=4, axis=2)", boxes);
+        const char *half = float_text(0.5, d);
+        boxes = node_let(n, "corners",
+                         "concatenate((%s.1 - %s * %s.3, %s.0 - %s * %s.2, %s.1 + %s * %s.3, "
+                         "%s.0 + %s * %s.2), axis=2)",
+                         parts, half, parts, parts, half, parts, parts, half, parts, parts, half,
+                         parts);
+    } else { /* any two corners that lie across */
+        const char *parts = node_let(n, "corners", "split(%s, indices_or_sections=2, axis=2)",
+                                     boxes);
+        boxes = node_let(n, "boxes",
+                         "concatenate((minimum(%s.0, %s.1), maximum(%s.0, %s.1)), axis=2)", parts,
+                         parts, parts, parts);
+    }
+    const char *found = node_let(
+        n, "found", "vision.all_class_non_max_suppression(%s, %s, %s, %s, %s)", boxes,
+        node_text(n, 1), number_in(n, 2, "0i64"), number_in(n, 3, float_text(0.0, d)),
+        number_in(n, 4, float_text(-INFINITY, d)));
+    Num dims[] = {num_unknown(), num_int(3)};
+    node_bind(n, 0, val_tensor(fmt_text("%s.0[0:%s.1[0]]", found, found), DT_I64, 2, dims));
+}
+
+/* The middle of the tensor, or the tensor amid zeros; what is one more stands behind. */
+void onnx_center_crop_pad(Node *n) {
+    const Val *in = node_in(n, 0);
+    int rank = node_rank(n, 0);
+    OnnxInts sizes = {0};
+    size_t place[8];
+    if (rank > 8 || !node_ints(n, 1, "its shape", &sizes))
+        return;
+    if (!spread_over_axes(n, rank, sizes.len, place)) {
+        node_refuse(n, "with another number of sizes than axes");
+        return;
+    }
+    Str slices = {0}, widths = {0};
+    Val *v = val_tensor(in->text, node_dtype(n, 0), rank, in->dims);
+    bool cut = false, padded = false;
+    for (int i = 0; i < rank; i++) {
+        bool given = place[i] < sizes.len;
+        Num own = in->dims[i];
+        if (given && (!own.known || sizes.data[place[i]] < 0)) {
+            node_refuse(n, "of a size that is not known");
+            return;
+        }
+        int64_t more = given ? sizes.data[place[i]] - own.n : 0;
+        int64_t from = more < 0 ? -more / 2 : 0, before = more > 0 ? more / 2 : 0;
+        cut |= more < 0;
+        padded |= more > 0;
+        str_add(&slices, i ? ", " : "");
+        if (more < 0)
+            str_printf(&slices, "%lld:%lld", (long long)from, (long long)(from + own.n + more));
+        else
+            str_add(&slices, ":");
+        str_printf(&widths, "%s[%lld, %lld]", i ? ", " : "", (long long)before,
+                   (long long)(more > 0 ? more - before : 0));
+        v->dims[i] = given ? num_int(own.n + more) : own;
+    }
+    if (cut)
+        v->text = fmt_text("%s[%s]", v->text, str_text(&slices));
+    if (padded)
+        v->text = fmt_text("nn.pad(%s, %s, pad_width=[%s])", v->text,
+                           dtype_is_float(v->dtype) ? float_text(0.0, v->dtype)
+                                                    : int_text(0, v->dtype),
+                           str_text(&widths));
+    if (!cut && !padded)
+        v->text = fmt_text("copy(%s)", v->text);
+    node_bind(n, 0, v);
+}
+
 /* Relay has the coordinates of a point along axis 1, ONNX along the last. */
 void onnx_grid_sample(Node *n) {
     Val *in = node_in(n, 0), *grid = node_in(n, 1);

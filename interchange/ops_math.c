@@ -171,6 +171,25 @@ void onnx_swish(Node *n) {
     node_bind_like(n, "%s * sigmoid(%s * %s)", x, attr_literal(n, "alpha", 1.0), x);
 }
 
+void onnx_swiglu(Node *n) {
+    const char *x = node_text(n, 0);
+    node_bind_like(n, "%s * sigmoid(%s * %s) * %s", x,
+                   float_text(attr_float(n, "alpha", 1.0), node_dtype(n, 0)), x, node_text(n, 1));
+}
+
+void onnx_bit_cast(Node *n) {
+    DType from = node_dtype(n, 0), to = from;
+    int64_t type = attr_int(n, "to", 0);
+    if (!onnx_find_dtype(type, &to) || dtype_size(from) != dtype_size(to)) {
+        node_refuse(n, "to %s", onnx_dtype_name(type));
+        return;
+    }
+    Val *v = val_like(node_in(n, 0),
+                      fmt_text("reinterpret(%s, dtype=%s)", node_text(n, 0), dtype_info[to].name));
+    v->dtype = to;
+    node_bind(n, 0, v);
+}
+
 void onnx_gelu(Node *n) {
     const char *x = node_text(n, 0);
     if (strcmp(attr_text(n, "approximate", "none"), "tanh") == 0)

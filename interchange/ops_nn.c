@@ -114,20 +114,66 @@ static const char *with_bias(Node *n, const char *text) {
     return node_has(n, 2) ? fmt_text("nn.bias_add(%s, %s)", text, node_text(n, 2)) : text;
 }
 
-void onnx_conv(Node *n) {
-    Val *in = node_in(n, 0), *weight = node_in(n, 1);
+/* A convolution of input 0, written x, by the weight in input `at`, written w; NULL after a refusal. */
+static Val *convolve(Node *n, uint32_t at, const char *x, const char *w, DType d) {
+    Val *in = node_in(n, 0), *weight = node_in(n, at);
     int64_t groups = attr_int(n, "group", 1);
-    Window w;
+    Window window;
     Num dims[2 + MAX_SIDES];
-    if (!read_window(n, in, weight, &w))
-        return;
+    if (!read_window(n, in, weight, &window))
+        return NULL;
     dims[0] = in->dims[0];
     dims[1] = weight->rank > 0 ? weight->dims[0] : num_unknown();
-    window_dims(&w, in, dims);
-    const char *text = fmt_text("nn.conv%dd(%s, %s%s%s)", w.sides, in->text, weight->text,
-                                window_text(&w, true),
+    window_dims(&window, in, dims);
+    const char *text = fmt_text("nn.conv%dd(%s, %s%s%s)", window.sides, x, w,
+                                window_text(&window, true),
                                 groups == 1 ? "" : fmt_text(", groups=%lld", (long long)groups));
-    node_bind(n, 0, val_tensor(with_bias(n, text), node_dtype(n, 0), in->rank, dims));
+    return val_tensor(text, d, in->rank, dims);
+}
+
+void onnx_conv(Node *n) {
+    Val *v = convolve(n, 1, node_text(n, 0), node_text(n, 1), node_dtype(n, 0));
+    if (!v)
+        return;
+    v->text = with_bias(n, v->text);
+    node_bind(n, 0, v);
+}
+
+/* Input i as int32 without its zero point: one, or one of each place of axis 0. */
+static const char *widened(Node *n, uint32_t i, uint32_t zero) {
+    const char *x = fmt_text("cast(%s, dtype=int32)", node_text(n, i));
+    if (!node_has(n, zero))
+        return x;
+    const char *z = fmt_text("cast(%s, dtype=int32)", node_text(n, zero));
+    if (node_rank(n, zero) == 1)
+        z = fmt_text("expand_dims(%s, axis=1, num_newaxis=%d)", z, node_rank(n, i) - 1);
+    return fmt_text("%s - %s", x, z);
+}
+
+void onnx_conv_integer(Node *n) {
+    Val *v = convolve(n, 1, widened(n, 0, 2), widened(n, 1, 3), DT_I32);
+    if (v)
+        node_bind(n, 0, v);
+}
+
+/* The sum of int32, times the scales, rounded: what the result's numbers stand for. */
+void onnx_qlinear_conv(Node *n) {
+    Val *v = convolve(n, 3, widened(n, 0, 2), widened(n, 3, 5), DT_I32);
+    DType d = node_dtype(n, 7);
+    if (!v || n->failed)
+        return;
+    if (node_has(n, 8))
+        v->text = fmt_text("nn.bias_add(%s, %s)", v->text, node_text(n, 8));
+    const char *sum = node_let(n, "sum", "%s", v->text), *scale = node_text(n, 4);
+    if (node_rank(n, 4) == 1)
+        scale = fmt_text("expand_dims(%s, axis=1, num_newaxis=%d)", scale, v->rank - 2);
+    int64_t most = d == DT_U8 ? 255 : 127, least = d == DT_U8 ? 0 : -128;
+    v->text = fmt_text("cast(clip(round(cast(%s, dtype=float32) * (%s * %s / %s)) + "
+                       "cast(%s, dtype=float32), a_min=%lld.0, a_max=%lld.0), dtype=%s)",
+                       sum, node_text(n, 1), scale, node_text(n, 6), node_text(n, 7),
+                       (long long)least, (long long)most, dtype_info[d].name);
+    v->dtype = d;
+    node_bind(n, 0, v);
 }
 
 void onnx_conv_transpose(Node *n) {
@@ -270,6 +316,32 @@ void onnx_pool(Node *n) {
                                   "layout=\"%s\"), dtype=int64)",
                                   numbers, x, window_text(&w, false), layouts[w.sides - 1]),
                          DT_I64, in->rank, dims));
+}
+
+/* The root of the sum of powers, the sum being the mean times the elements of a window, its padding zeros. */
+void onnx_lp_pool(Node *n) {
+    Val *in = node_in(n, 0);
+    DType d = node_dtype(n, 0);
+    int64_t p = attr_int(n, "p", 2), count = 1;
+    Window w;
+    Num dims[2 + MAX_SIDES];
+    if (!read_window(n, in, NULL, &w))
+        return;
+    if (w.ceil || p < 1 || !dtype_is_float(d)) {
+        node_refuse(n, w.ceil ? "with `ceil_mode`" : "of such a power, or of integers");
+        return;
+    }
+    for (int i = 0; i < w.sides; i++)
+        count *= w.size[i];
+    dims[0] = in->dims[0];
+    dims[1] = in->dims[1];
+    window_dims(&w, in, dims);
+    const char *powers = fmt_text("power(abs(%s), %s)", in->text, float_text((double)p, d));
+    const char *text = fmt_text("nn.avg_pool%dd(%s%s, count_include_pad=True) * %s", w.sides,
+                                powers, window_text(&w, false), float_text((double)count, d));
+    node_bind(n, 0,
+              val_tensor(fmt_text("power(%s, %s)", text, float_text(1.0 / (double)p, d)), d,
+                         in->rank, dims));
 }
 
 void onnx_global_pool(Node *n) {

@@ -5,7 +5,7 @@ import os
 import struct
 import sys
 
-FLOAT, INT64, STRING, BOOL, FLOAT8 = 1, 7, 8, 9, 17
+FLOAT, UINT8, INT32, INT64, STRING, BOOL, FLOAT8 = 1, 2, 6, 7, 8, 9, 17
 
 
 def varint(n):
@@ -124,6 +124,28 @@ def models():
         [ints("zero", [], [0]), ints("axes", [1], [0]), ints("three", [1], [3]), ints("kept", [1], [-1])])
     yield "points", model(graph("points", [node("GridSample", "x points", "y", align_corners=1)], [value("x", FLOAT, [1, 1, 2, 2])],
                                 [value("y", FLOAT)], [floats("points", [1, 1, 2, 2], [-1, 1, 0, 0])]))
+    # Causal attention of two heads with a padded mask, over queries turned by their places.
+    turn = [floats("cos", [4, 1], [1, 0.5, -0.5, 0.25]), floats("sin", [4, 1], [0, 0.75, 0.25, -0.5]), ints("at", [1, 3], [0, 2, 1])]
+    yield "attention", model(graph("attention", [
+        node("RotaryEmbedding", "x cos sin at", "r", num_heads=2),
+        node("Attention", "r x x mask", "y", q_num_heads=2, kv_num_heads=2, is_causal=1, softcap=4.0)],
+        [value("x", FLOAT, [1, 3, 4])], [value("y", FLOAT)], turn + [tensor("mask", BOOL, [3, 2], b"\1\1\1\1\0\0")]), opset=24)
+    yield "pieces", model(graph("pieces", [
+        node("LpPool", "x", "p", kernel_shape=[2, 2], pads=[1, 0, 0, 0]), node("Cast", "p", "u", to=UINT8),
+        node("ConvInteger", "u kernel one", "y", pads=[1, 1, 0, 0]), node("Cast", "y", "v", to=UINT8),
+        node("QLinearConv", "v half one k half zero half one", "z"), node("HannWindow", "five", "window"),
+        node("BitCast", "window", "bits", to=INT32), node("SwiGLU", "x x", "s", alpha=2.0),
+        node("NonMaxSuppression", "boxes scores most cut", "chosen")],
+        [value("x", FLOAT, [1, 1, 3, 3]), value("boxes", FLOAT, [1, "n", 4]), value("scores", FLOAT, [1, 1, "n"])],
+        [value(n) for n in ("p", "y", "z", "window", "bits", "s", "chosen")],
+        [tensor("kernel", UINT8, [1, 1, 2, 2], bytes([1, 2, 3, 4])), tensor("k", UINT8, [1, 1, 1, 1], b"\2"),
+         tensor("one", UINT8, [], b"\1"), tensor("zero", UINT8, [], b"\0"), floats("half", [], [0.5]), ints("five", [], [5]),
+         ints("most", [1], [2]), floats("cut", [1], [0.5])]), opset=28)
+    yield "signal", model(graph("signal", [
+        node("CenterCropPad", "x wanted", "c"), node("Unsqueeze", "x last", "u"), node("DFT", "u four first", "d", onesided=1),
+        node("DFT", "d four first", "back", onesided=1, inverse=1)], [value("x", FLOAT, [3, 3])],
+        [value(n) for n in ("c", "d", "back")],
+        [ints("wanted", [2], [2, 6]), ints("last", [1], [-1]), ints("four", [], [4]), ints("first", [], [0])]), opset=21)
     yes = graph("yes", [node("Add", "x x", "t")], [], [value("t", FLOAT, [2])])
     no = graph("no", [node("Neg", "x", "e")], [], [value("e", FLOAT, [2])])
     yield "if", simple([node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s zero", "c"),
