@@ -83,10 +83,13 @@ static RelStatus relate_adv_index(Solver *s, Relation *r) {
                   "`adv_index`: a tensor, and an index for each of its first axes");
         return REL_FAIL;
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         if (type_resolve(parts[i])->tag != TY_TENSOR &&
             !solver_unify(s, parts[i], solver_tensor_var(s)))
             return REL_WAIT;
+        if (type_resolve(parts[i])->tag == TY_ERROR)
+            return REL_DONE;
+    }
     Type *dtype = rel_dtype_in(parts[0]);
     for (uint32_t i = 0; i < n; i++) {
         if (!rel_rank_in(parts[i], &ranks[i], &dims[i]))
