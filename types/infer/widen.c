@@ -58,7 +58,8 @@ static const char *text_of_type(Type *t) {
 static AstType *written_type(Type *type) {
     Diags diags = {0};
     const char *text = text_of_type(type);
-    return text ? parse_type(source_new("type", text, strlen(text), 0), &diags) : NULL;
+    return text ? parse_type(source_new("type", text, strlen(text), SOURCE_INTERNAL), &diags)
+                : NULL;
 }
 
 static void note(Infer *I, AstType **place, Type *type) {
