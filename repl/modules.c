@@ -221,6 +221,29 @@ void session_trial(void *ctx, bool begin) {
     }
 }
 
+/* What takes the place of another language's library. */
+static void add_library_help(Diag *d, const Item *item) {
+    static const char *const libraries[][2] = {
+        {"numpy",
+         "its functions are operators here, bound without an import: `zeros(shape=[2, 3])`"},
+        {"scipy", "`linalg` solves and factorises, `random` draws: `import linalg;`"},
+        {"math", "its functions are operators here, bound without an import: `sqrt(2.0)`"},
+        {"torch",
+         "operators are bound without an import, `grad(f)` is a function, `nn` has layers"},
+        {"jax", "operators, `grad` and `vmap` are bound without an import"},
+        {"tensorflow",
+         "operators are bound without an import, `grad(f)` is a function, `nn` has layers"},
+        {"matplotlib", "`plot(xs, ys)` is bound without an import, `import plot;` has more"},
+        {"pandas", "`import data;` reads CSV"},
+        {"functools", "`map`, `filter`, `foldl` and others are bound without an import"},
+        {"itertools", "`map`, `filter`, `zip` and others are bound without an import"},
+    };
+    size_t n = item->path ? 0 : strcspn(item->name.sym->text, ".");
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strlen(libraries[i][0]) == n && !strncmp(item->name.sym->text, libraries[i][0], n))
+            diag_add_help(d, "%s", libraries[i][1]);
+}
+
 bool session_import(void *ctx, Env *env, const Item *item, Diags *diags) {
     Session *s = ctx;
     const char *file = item->path ? item->path : fmt_text("%s.rly", item->name.sym->text);
@@ -235,6 +258,7 @@ bool session_import(void *ctx, Env *env, const Item *item, Diags *diags) {
                       "looked for `%s` beside the importing file, in RELAY_PATH and in the "
                       "standard library",
                       file);
+        add_library_help(d, item);
         return false;
     }
     const char *name = path ? path : embedded->name;

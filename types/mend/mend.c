@@ -3,6 +3,7 @@
  * manual. */
 #include "types/mend/mend.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum {
@@ -110,13 +111,27 @@ static const char *where_words(const Mender *m, const Mend *mend) {
     return line == here ? "" : fmt_text(" in line %u", line);
 }
 
+/* The name that the message is about, with the change in it: `optim.sgd` where only `sgd` is written anew. */
+static const char *whole_name(const Mender *m, const Mend *mend) {
+    Span p = m->d->primary.span;
+    if (m->d->code != DIAG_R0101 || p.source != m->source || p.begin > mend->begin ||
+        p.end < mend->end)
+        return mend->text;
+    const char *text = mend_text(m, p.begin, p.end);
+    for (const char *c = text; *c; c++)
+        if (*c != '.' && *c != '_' && !isalnum((unsigned char)*c))
+            return mend->text;
+    return fmt_text("%s%s%s", mend_text(m, p.begin, mend->begin), mend->text,
+                    mend_text(m, mend->end, p.end));
+}
+
 static void add_fix(Mender *m, const Mend *mend) {
     const char *old = mend_text(m, mend->begin, mend->end), *say = NULL;
     switch (mend->kind) {
     case MEND_NAME:
         say = mend->far ? fmt_text("with the name `%s` in place of `%s`%s this checks", mend->text,
                                    old, where_words(m, mend))
-                        : fmt_text("did you mean `%s`?", mend->text);
+                        : fmt_text("did you mean `%s`?", whole_name(m, mend));
         break;
     case MEND_REPLACE:
         say = mend->snippet ? NULL

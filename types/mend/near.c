@@ -538,6 +538,8 @@ void mend_guess(Mender *m) {
     bool def = m->item >= 0 && m->c->module->items.data[m->item]->kind == ITEM_DEF;
     if (m->d->code == DIAG_R0103 && def)
         return; /* a name is defined twice, so none is missing */
+    if (m->d->code == DIAG_R0403)
+        return; /* whatever is data would do */
     size_t first, last;
     mend_place_tokens(m, &first, &last);
     guess(m, first, last, true);

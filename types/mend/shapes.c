@@ -66,6 +66,33 @@ static void returns(Slips *s, size_t i) {
     offer(s, &c);
 }
 
+/* x is None     x is not None */
+static void identities(Slips *s, size_t i) {
+    if (!is(s, i, "is") || !i)
+        return;
+    bool negated = is(s, i + 1, "not");
+    replace_tokens(s, i, i + 1 + negated, negated ? "!=" : "==");
+}
+
+/* x += e, where x is no reference: another value under the same name. */
+static void renewals(Slips *s, size_t i) {
+    if (!is(s, i, "=") || i < 2 || !touches(s, i - 1) || !is_name(s, i - 2) ||
+        !is_any(s, i - 1, "+ - * /") || !begins_statement(s, i - 2))
+        return;
+    const char *name = tokens_text(s, i - 2, i - 1), *op = tokens_text(s, i - 1, i);
+    size_t end = expression_end(s, i + 1, true);
+    bool one = end == i + 2 || is(s, i - 1, "+");
+    SlipEdits c = {0};
+    edit(&c, begin_of(s, i - 2), begin_of(s, i - 2), "let ");
+    edit(&c, begin_of(s, i - 1), begin_of(s, i + 1),
+         fmt_text("= %s %s %s", name, op, one ? "" : "("));
+    edit(&c, end_before(s, end), end_before(s, end), one ? "" : ")");
+    offer(s, &c);
+    edit(&c, end_before(s, end), end_before(s, end), ";");
+    if (!is(s, end, ";"))
+        offer(s, &c);
+}
+
 /* r += e     r++ */
 static void updates(Slips *s, size_t i) {
     if (i > 1 && is_any(s, i - 1, "++ --") && is_name(s, i - 2) && touches(s, i - 2)) {
@@ -80,6 +107,29 @@ static void updates(Slips *s, size_t i) {
     bool one = is(s, i - 1, "+") || end == i + 2;
     if (one)
         replace_tokens(s, i - 1, i + 1, fmt_text(":= !%s %s", name, tokens_text(s, i - 1, i)));
+}
+
+/* [e for x in xs]     [e for x in xs if c] */
+static void comprehensions(Slips *s, size_t i) {
+    size_t first = is(s, i, "for") ? expression_begin(s, i) : 0, in = i + 1, when;
+    int32_t close = first ? token(s, first - 1)->partner : -1;
+    if (!first || !is(s, first - 1, "[") || close < 0)
+        return;
+    while (in < (size_t)close && !is(s, in, "in"))
+        in = behind(s, in);
+    for (when = in; when < (size_t)close && !is(s, when, "if");)
+        when = behind(s, when);
+    if (in >= (size_t)close)
+        return;
+    const char *x = tokens_text(s, i + 1, in), *xs = tokens_text(s, in + 1, when);
+    if (in > i + 2 && !is(s, i + 1, "("))
+        x = fmt_text("(%s)", x);
+    if (when < (size_t)close)
+        xs = fmt_text("filter(fn (%s) { %s }, %s)", x, tokens_text(s, when + 1, (size_t)close), xs);
+    const char *map = fmt_text("map(fn (%s) { %s }, %s)", x, tokens_text(s, first, i), xs);
+    replace(s, begin_of(s, first - 1), token(s, (size_t)close)->end, map);
+    replace(s, begin_of(s, first - 1), token(s, (size_t)close)->end,
+            fmt_text("tensor.of(%s)", map));
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -509,6 +559,35 @@ static void typed_names(Slips *s, size_t i) {
     }
 }
 
+/* f"text {e}" */
+static void formats(Slips *s, size_t i) {
+    size_t at = i && is_any(s, i - 1, "f F") ? i - 1 : i;
+    if (!is_any(s, at, "f F") || token(s, at)->end >= s->t->len)
+        return;
+    const char *text = s->t->text + token(s, at)->end, quote = text[0], *p = text + 1;
+    Str out = {0}, part = {0};
+    if (quote != '"' && quote != '\'')
+        return;
+    for (; *p && *p != quote && *p != '\n'; p++) {
+        const char *end = *p == '{' ? strpbrk(p, "}\n") : NULL;
+        if (!end || *end != '}' || p[1] == '{') {
+            str_add_char(&part, *p);
+            continue;
+        }
+        const char *inside = mem_strndup(p + 1, (size_t)(end - p - 1));
+        size_t n = strcspn(inside, ":!"); /* how many digits there are is left out */
+        if (part.len)
+            str_printf(&out, "%s\"%s\"", out.len ? " ++ " : "", str_text(&part));
+        str_printf(&out, "%sshow(%.*s)", out.len ? " ++ " : "", (int)n, inside);
+        part = (Str){0};
+        p = end;
+    }
+    if (part.len || !out.len)
+        str_printf(&out, "%s\"%s\"", out.len ? " ++ " : "", str_text(&part));
+    if (*p == quote)
+        replace(s, begin_of(s, at), (uint32_t)(p + 1 - s->t->text), str_text(&out));
+}
+
 /* let a, b = e */
 static void tuples(Slips *s, size_t i) {
     size_t first = i;
@@ -577,11 +656,12 @@ static void casts(Slips *s, size_t i) {
 
 /* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
-    {imports, false},     {comments, true},      {strings, false},     {equals, false},
-    {updates, false},     {returns, true},       {conditions, true},   {literals, true},
-    {arrows, true},       {definitions, false},  {typed_names, false}, {let_functions, false},
-    {tuples, false},      {declarations, false}, {tensors, false},     {matches, false},
-    {remainders, false},  {sizes, false},        {fractions, false},   {casts, false},
+    {imports, false},     {formats, false},        {comments, true},     {strings, false},
+    {identities, false},  {comprehensions, false}, {equals, false},      {renewals, false},
+    {updates, false},     {returns, true},         {conditions, true},   {literals, true},
+    {arrows, true},       {definitions, false},    {typed_names, false}, {let_functions, false},
+    {tuples, false},      {declarations, false},   {tensors, false},     {matches, false},
+    {remainders, false},  {sizes, false},          {fractions, false},   {casts, false},
     {infix_words, false}, {assertions, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;
