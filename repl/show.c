@@ -127,7 +127,8 @@ static bool announces(const char *line, const char *p) {
     static const char *const words[] = {"where", "->", ":", "=", "|"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t n = strlen(words[i]);
-        if ((size_t)(p - line) > n && p[-(long)n - 1] == ' ' && strncmp(p - n, words[i], n) == 0)
+        size_t before = (size_t)(p - line);
+        if (before >= n && (before == n || p[-(long)n - 1] == ' ') && !strncmp(p - n, words[i], n))
             return true;
     }
     return false;
@@ -138,6 +139,9 @@ static bool announces(const char *line, const char *p) {
  * picture are, which are as wide as they should be. *open: the brackets open where the line begins, then where it
  * breaks. */
 static const char *break_of(const char *line, size_t n, size_t width, long *open) {
+    enum {
+        SQUARE = 4
+    }; /* `Tensor[(2, 3), float32]` is rather kept whole than the parameters of a function */
     const char *best = NULL;
     long depth = *open, best_score = 0;
     bool quoted = false;
@@ -151,9 +155,9 @@ static const char *break_of(const char *line, size_t n, size_t width, long *open
         if (*p == '"' && !(quoted && p[-1] == '\\'))
             quoted = !quoted;
         if (!quoted && strchr("([{", *p))
-            depth++;
+            depth += *p == '[' ? SQUARE : 1;
         if (!quoted && strchr(")]}", *p))
-            depth--;
+            depth -= *p == ']' ? SQUARE : 1;
         if (*p == ' ' && !quoted && column > indent && !announces(line, p)) {
             long inner = depth + (depth && p[-1] != ',' ? 2 : 0);
             long score = (long)column - inner * (long)width / 4;

@@ -25,7 +25,6 @@ SIZE = "needs more text or memory than a test has"
 EARLIER = "an operator's relation refuses these calls before they run; what it leaves open is checked again"
 OPEN = "draws on what is open in a relation when it fails: other messages come first in all programs known"
 UNDRAWN = {
-    ("interchange/onnx_export.c", "ONNX export: %s"): "drawn by `relay convert`, in tests/property/export.py",
     ("parser/parser.c", "the text is longer than 4 GB"): SIZE,
     ("types/infer/expr.c", "nested too deeply"): SIZE,
     ("eval/file_safetensors.c", "its header takes more than 100 MB"): SIZE,
