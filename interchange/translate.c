@@ -339,7 +339,7 @@ static bool is_word(const char *p) {
 typedef struct Signature {
     Translation *t;
     Map sizes; /* Symbol of a size in the model -> const char * */
-    Str names, params;
+    Str names, params, args;
 } Signature;
 
 static const char *size_name(Signature *sig, const char *param) {
@@ -461,6 +461,7 @@ static void add_input(Signature *sig, Scope *s, const OnnxValue *in, OnnxProgram
     }
     graph_bind(s, in->name, v);
     str_printf(&sig->params, ", %s: %s", name, type);
+    str_printf(&sig->args, ", %s", name);
     vec_push(&out->inputs, ((OnnxPort){in->name, type, v->kind == KIND_OF_SEQUENCE}));
 }
 
@@ -596,5 +597,8 @@ bool onnx_translate(const OnnxModel *m, const char *weights_path, const OnnxKnow
     scope_print(s, value_tuple_text(results.data, results.len), &out->text);
     str_add(&out->text, "}\n\ntype Model[w, f] { Model { weights: w, run: f } }\n"
                         "let model = Model { weights: weights, run: run };\n");
+    str_printf(&out->entry, "def main%s%s%s(%s) { run(weights%s) }\n", sig.names.len ? "[" : "",
+               str_text(&sig.names), sig.names.len ? "]" : "",
+               sig.params.len ? str_text(&sig.params) + 2 : "", str_text(&sig.args));
     return true;
 }

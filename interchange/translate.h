@@ -55,6 +55,7 @@ typedef struct OnnxKnowns {
 
 typedef struct OnnxProgram {
     Str text;
+    Str entry; /* `main`, a function of the inputs alone: what is written as an ONNX model again */
     OnnxPorts inputs, outputs;
 } OnnxProgram;
 

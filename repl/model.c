@@ -444,5 +444,6 @@ SessionStatus session_convert_model(Session *s, const char *path, const char *to
         str_add_quoted(&text, weights, strlen(weights));
         str_add(&text, ");\n");
     }
+    str_add(&program.text, str_text(&program.entry));
     return write_checked(s, to, &program.text, &text);
 }

@@ -65,6 +65,12 @@ def check_command_line(relay, folder):
     wrong, _, said = run(relay, ["convert", model, "-o", "m.rly"], folder)
     if wrong or not os.path.isfile(os.path.join(folder, "m.safetensors")):
         return wrong or "relay convert wrote no weights: " + said
+    wrong, _, said = run(relay, ["convert", "m.rly", "-o", "again.onnx"], folder)
+    wrong = wrong or run(relay, ["run", "again.onnx", "--input=x=x.npy", "--save=again"], folder)[0]
+    if wrong or not os.path.isfile(os.path.join(folder, "again", "output.npy")):
+        return wrong or "what relay convert writes is no model again: " + said
+    if read_npy(os.path.join(folder, "again", "output.npy")) != expected:
+        return "the model written again gives %s" % read_npy(os.path.join(folder, "again", "output.npy"))
     with open(os.path.join(folder, "m.rly"), "a", encoding="utf-8") as f:
         f.write('save(model.run(model.weights, load("x.npy")), "again.npy");\n')
     wrong, _, said = run(relay, ["run", "m.rly"], folder)
