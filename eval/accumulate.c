@@ -360,6 +360,17 @@ bool apply_add_product(Interp *in, const Site *site, const Value *args, Span spa
             ((Tensor *)out->p)->accumulates = was == SETTLED ? SUM : was;
         return true;
     }
+    if (is_unit(acc)) {
+        Tensor *sum = waiting_new_sum(product, args + 1, dying >> 1);
+        if (sum) {
+            *out = value_tensor(sum);
+            return true;
+        }
+    }
     in->dying = dying >> 1;
-    return apply_op(in, product, args + 1, span, &ct) && apply_add_ct(in, span, acc, ct, out);
+    if (!apply_op(in, product, args + 1, span, &ct))
+        return false;
+    if (ct.tag == VAL_TENSOR) /* nobody else knows it */
+        ((Tensor *)ct.p)->accumulates = SUM;
+    return apply_add_ct(in, span, acc, ct, out);
 }

@@ -64,9 +64,10 @@ static bool is_pure(const Expr *e, uint32_t *budget) {
     return true;
 }
 
-/* Whether e adds the value of a let, a product, to a cotangent. */
+/* Whether e adds the value of a let, a product, to a cotangent or to none. */
 static bool is_added_by(const Expr *e, const Expr *let) {
-    return is_product(let->a) && is_sum_of_cotangents(e) && e->args[0]->kind == EXPR_VAR &&
+    return is_product(let->a) && is_sum_of_cotangents(e) &&
+           (e->args[0]->kind == EXPR_VAR || e->args[0]->kind == EXPR_ZERO) &&
            e->args[1]->kind == EXPR_VAR && e->args[1]->var == let->var;
 }
 

@@ -25,6 +25,7 @@ typedef struct Waiting {
     const Attrs *attrs;
     uint32_t n;
     int64_t steps; /* of all */
+    bool alone;    /* they are the sum: its elements have not been written yet */
     Tensor *factor[2 * MOST_STEPS];
 } Waiting;
 
@@ -47,13 +48,18 @@ static void plan_call(Plan *plan, const Op *op, const Attrs *attrs, Tensor **in,
 static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
     const Waiting *w = ctx;
     Plan plan = {.blank = true};
-    Tensor *sum = in[0];
+    Tensor *sum = w->alone ? NULL : in[0];
     for (uint32_t i = 1; i < n; i += 2) {
+        bool last = i + 2 == n;
         Tensor *factors[3] = {in[i], in[i + 1], in[0]};
-        Tensor *both[2] = {sum, plan_result(&plan, in[0], false)};
+        Tensor *both[2] = {sum, plan_result(&plan, in[0], last && !sum)};
         plan_call(&plan, w->op, w->attrs, factors, both[1]);
-        sum = plan_result(&plan, in[0], i + 2 == n);
-        plan_call(&plan, &op_add, attrs_defaults(&op_add), both, sum);
+        if (sum) {
+            sum = plan_result(&plan, in[0], last);
+            plan_call(&plan, &op_add, attrs_defaults(&op_add), both, sum);
+        } else {
+            sum = both[1];
+        }
     }
     for (size_t k = 0; k < plan.steps.len; k++)
         (void)step_unroll(plan.steps.data[k], MOST_STEPS);
@@ -72,7 +78,7 @@ static void take_elements(Tensor *sum, const Tensor *made) {
 }
 
 bool waiting_add_all(Interp *in, Tensor *sum) {
-    static const char what; /* by its address: a plan of products that wait */
+    static const char added, alone; /* by their addresses: plans of products that wait */
     Waiting *w = sum->waiting;
     uint8_t mark = sum->accumulates;
     Value args[1 + 2 * MOST_STEPS], out;
@@ -81,7 +87,8 @@ bool waiting_add_all(Interp *in, Tensor *sum) {
     args[n++] = value_tensor(sum);
     for (uint32_t i = 0; i < 2 * w->n; i++)
         args[n++] = value_tensor(w->factor[i]);
-    PlanCall call = {.what = &what, .more = w->op, .dying = (UINT64_C(1) << n) - 1};
+    PlanCall call = {
+        .what = w->alone ? &alone : &added, .more = w->op, .dying = (UINT64_C(1) << n) - 1};
     int32_t status = plans_run(in, &call, args, n, make_template, w, &out);
     if (status == KERNEL_INTERRUPTED) {
         in->interrupt = 1;
@@ -97,72 +104,123 @@ bool waiting_add_all(Interp *in, Tensor *sum) {
 
 /* ---- what waits ------------------------------------------------------------------------------ */
 
-/* How many multiply-adds an element of the product has, at most; 0: it is not to wait. */
-static int64_t count_steps(const Tensor *sum, const Tensor *x, const Tensor *y) {
+/* How many multiply-adds an element of a product of so many elements has, at most; 0: it is not to wait. */
+static int64_t count_steps(int64_t count, const Tensor *x, const Tensor *y) {
     int64_t both;
-    if (sum->count < LEAST || x->count + y->count > sum->count / SMALLER ||
+    if (count < LEAST || x->count + y->count > count / SMALLER ||
         __builtin_mul_overflow(x->count, y->count, &both))
         return 0;
     for (int64_t k = 1; k <= MOST_OF_ONE; k++)
-        if (sum->count * k * k >= both)
+        if (count * k * k >= both)
             return k;
     return 0;
 }
 
+/* Whether such products may wait. */
+static bool may_wait(const Site *of) {
+    const Op *op = of->op;
+    bool takes_two = op->nargs == 2 || (op->nargs == 3 && op->like_last);
+    return takes_two && !op->nattrs && !of->nsizes;
+}
+
+/* What the product of x and y is. like: of its shape, or NULL where the operator does not ask. */
+static bool find_spec(const Site *of, Tensor *x, Tensor *y, Tensor *like, OutSpec *spec) {
+    Tensor *in[3] = {x, y, like};
+    Diags unheard = {0};
+    OpCall call = {.op = of->op, .attrs = of->attrs, .nin = of->nargs, .in = in, .diags = &unheard};
+    return of->op->shape(&call, spec) == 1;
+}
+
 /* Whether the product has the shape of the sum. */
 static bool fits(Tensor *sum, const Site *of, Tensor *x, Tensor *y) {
-    Tensor *in[3] = {x, y, sum};
-    Diags unheard = {0};
     OutSpec spec;
-    OpCall call = {.op = of->op, .attrs = of->attrs, .nin = of->nargs, .in = in, .diags = &unheard};
-    return of->op->shape(&call, &spec) == 1 && spec.dtype == sum->dtype && spec.rank == sum->rank &&
+    return find_spec(of, x, y, sum, &spec) && spec.dtype == sum->dtype && spec.rank == sum->rank &&
            !memcmp(spec.shape, sum->shape, sizeof *spec.shape * (size_t)spec.rank);
 }
 
+static bool is_float_tensor(Value v) {
+    return v.tag == VAL_TENSOR && !((Tensor *)v.p)->waiting &&
+           (((Tensor *)v.p)->dtype == DT_F32 || ((Tensor *)v.p)->dtype == DT_F64);
+}
+
 static bool is_factor(const Tensor *sum, Value v) {
-    return v.tag == VAL_TENSOR && ((Tensor *)v.p)->dtype == sum->dtype &&
-           ((Tensor *)v.p)->buffer != sum->buffer && !((Tensor *)v.p)->waiting;
+    return is_float_tensor(v) && ((Tensor *)v.p)->dtype == sum->dtype &&
+           ((Tensor *)v.p)->buffer != sum->buffer;
 }
 
 static Tensor *hold(const Tensor *t) {
     return tensor_view(t, t->rank, t->shape, t->strides, t->offset);
 }
 
+static void add_factors(Waiting *w, const Tensor *x, const Tensor *y, int64_t steps) {
+    w->factor[2 * w->n] = hold(x);
+    w->factor[2 * w->n + 1] = hold(y);
+    w->n++;
+    w->steps += steps;
+}
+
+static Waiting *waiting_new(const Site *of, bool alone) {
+    Waiting *w = mem_new(Waiting);
+    w->op = of->op;
+    w->attrs = of->attrs;
+    w->alone = alone;
+    return w;
+}
+
+/* Gives back those of n arguments that end. */
+static void drop_dying(const Value *args, uint32_t n, uint64_t dying) {
+    for (uint32_t i = 0; i < n; i++)
+        if ((dying >> i & 1) && args[i].tag == VAL_TENSOR)
+            tensor_drop(args[i].p);
+}
+
+Tensor *waiting_new_sum(const Site *of, const Value *args, uint64_t dying) {
+    OutSpec spec;
+    if (!may_wait(of) || !is_float_tensor(args[0]) || !is_float_tensor(args[1]))
+        return NULL;
+    Tensor *x = args[0].p, *y = args[1].p, *like = NULL;
+    if (of->nargs == 3) {
+        if (args[2].tag != VAL_TENSOR)
+            return NULL;
+        like = args[2].p;
+    }
+    if (x->dtype != y->dtype || !find_spec(of, x, y, like, &spec) || spec.dtype != x->dtype)
+        return NULL;
+    int64_t steps = count_steps(shape_count(spec.rank, spec.shape, spec.dtype), x, y);
+    if (!steps)
+        return NULL;
+    Tensor *sum = tensor_new(spec.dtype, spec.rank, spec.shape);
+    Waiting *w = waiting_new(of, true);
+    add_factors(w, x, y, steps);
+    sum->waiting = w;
+    sum->accumulates = SUM;
+    drop_dying(args, of->nargs, dying);
+    return sum;
+}
+
 bool waiting_push(Interp *in, Tensor *sum, const Site *of, const Value *args, uint64_t dying,
                   bool *ok) {
-    const Op *op = of->op;
     bool is_own = sum->accumulates != SETTLED || (dying & 1);
-    bool takes_two = op->nargs == 2 || (op->nargs == 3 && op->like_last);
-    if (!is_own || !takes_two || op->nattrs || of->nsizes || sum->buffer->owners != 1 ||
-        (sum->dtype != DT_F32 && sum->dtype != DT_F64) || !is_factor(sum, args[1]) ||
+    if (!is_own || !may_wait(of) || sum->buffer->owners != 1 || !is_factor(sum, args[1]) ||
         !is_factor(sum, args[2]))
         return false;
     Tensor *x = args[1].p, *y = args[2].p;
-    int64_t steps = count_steps(sum, x, y);
+    int64_t steps = count_steps(sum->count, x, y);
     if (!steps || !fits(sum, of, x, y))
         return false;
     Waiting *w = sum->waiting;
     *ok = true;
-    if (w && (w->op != op || w->steps + steps > MOST_STEPS)) {
+    if (w && (w->op != of->op || w->steps + steps > MOST_STEPS)) {
         *ok = waiting_add_all(in, sum);
         w = NULL;
         if (!*ok)
             return true;
     }
-    if (!w) {
-        w = mem_new(Waiting);
-        w->op = op;
-        w->attrs = of->attrs;
-        sum->waiting = w;
-    }
-    w->factor[2 * w->n] = hold(x);
-    w->factor[2 * w->n + 1] = hold(y);
-    w->n++;
-    w->steps += steps;
+    if (!w)
+        w = sum->waiting = waiting_new(of, false);
+    add_factors(w, x, y, steps);
     if (sum->accumulates == SETTLED)
         sum->accumulates = SUM;
-    for (uint32_t i = 1; i <= of->nargs; i++)
-        if ((dying >> i & 1) && args[i].tag == VAL_TENSOR)
-            tensor_drop(args[i].p);
+    drop_dying(args + 1, of->nargs, dying >> 1);
     return true;
 }

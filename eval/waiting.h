@@ -8,6 +8,9 @@
  * each element, and for each product in order, it folds the product as that alone would be folded and adds it. Those are the
  * operations of one product after the other, so the bits are the same, and the sum is read and written once.
  *
+ * The first product waits as well, where nothing was added before: then the sum has its buffer, and elements when the products
+ * that joined it are folded, the first of them in place of the sum.
+ *
  * What waits is added when enough does, before anything else is added, and before anything reads the sum. The
  * elements of factors stay as they are meanwhile, since the views that wait are owners of their buffers (eval/own.h). */
 #ifndef EVAL_WAITING_H
@@ -18,6 +21,9 @@
 /* One whose elements are read by index has no -0.0, since adding a tensor that is zero elsewhere leaves none. */
 enum { SETTLED, SUM, SUM_WITHOUT_NEGATIVE_ZERO };
 
+/* A sum of the product alone, which waits, too: only when others have joined it is the sum written. NULL: the product is to
+ * be computed at once. of: its operator and how it is called. dying: those of its arguments that end there. */
+Tensor *waiting_new_sum(const Site *of, const Value *args, uint64_t dying);
 /* Lets a product wait beside the sum; false where it is to be added at once. of: the product's operator and how it is
  * called. args: the sum, then the product's. dying: those of them that end there (eval/own.h). *ok: it was not
  * interrupted by adding what waited before. */

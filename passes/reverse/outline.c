@@ -79,6 +79,36 @@ static bool has_form_of(const Place *p, const Place *like) {
     return p->form == like->form && p->nparts == like->nparts && p->ctor == like->ctor;
 }
 
+/* Binds a value that begins as a product behind this, where they are one instruction. NULL: the product is not of this
+ * block. */
+static Expr *bind_behind(Way *w, const Var *product, Expr *value) {
+    Block *block = w->block;
+    size_t at = block->links.len;
+    while (at > 0 && block->links.data[at - 1]->var != product)
+        at--;
+    if (!at)
+        return NULL;
+    Expr *v = way_bind(w, value, value->type), *link = vec_last(&block->links);
+    for (size_t i = block->links.len - 1; i > at; i--)
+        block->links.data[i] = block->links.data[i - 1];
+    block->links.data[at] = link;
+    return v;
+}
+
+/* The accumulator as it is handed on. A product that is all of it so far waits for those that are added to it
+ * (eval/waiting.h). */
+static Expr *hand_on(Way *w, Place *p) {
+    Expr *acc = acc_get(w, p);
+    if (p->form != PLACE_LEAF || acc->kind != EXPR_VAR || !map_has(&w->products, acc->var))
+        return acc;
+    Expr *sum = b_builtin(&w->build, "ad.add", absent_value(w), acc, NULL);
+    sum->type = acc->type;
+    sum = bind_behind(w, acc->var, sum);
+    if (sum)
+        p->acc = sum;
+    return p->acc;
+}
+
 static Expr *add_outline_of_acc(Way *w, Place *like, Place *p, int depth, Str *text) {
     while (p && p->arm)
         p = p->arm;
@@ -91,7 +121,7 @@ static Expr *add_outline_of_acc(Way *w, Place *like, Place *p, int depth, Str *t
     }
     if (!is_taken_apart(like, depth)) {
         str_add_char(text, presence == PRESENT ? '1' : '?');
-        return acc_get(w, p);
+        return hand_on(w, p);
     }
     bool apart = has_form_of(p, like);
     Expr *acc = apart ? NULL : acc_get(w, p);

@@ -83,7 +83,7 @@ def run(p: P, t: int32, h, c) {
 }
 """
 program("an LSTM of 300 and 512, a token", 4, 21748, 0, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 330, 7717648, 13500416, LSTM + """
+program("the same, 20 tokens with gradient", 328, 7717648, 13500416, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -91,7 +91,7 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 4, 6)
 
-program("a recurrent loop of one function, 20 tokens with gradient", 129, 43088, 54016, """
+program("a recurrent loop of one function, 20 tokens with gradient", 127, 43088, 54016, """
 type P { P { w: Tensor[(64, 32), float32], u: Tensor[(64, 64), float32], b: Tensor[(64,), float32] } }
 let p = P { w: full(0.01, shape=[64, 32]), u: full(0.01, shape=[64, 64]), b: zeros(shape=[64]) };
 let xs: Tensor[(20, 1, 32), float32] = full(0.1, shape=[20, 1, 32]);
@@ -139,7 +139,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 377, 2092832, 907800, TREE + """
+program("a tree of 8 leaves with gradient", 373, 1282832, 907800, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
