@@ -424,6 +424,7 @@ const Op op_expand_like = {
     .relation = &rel_expand_like,
     .dtypes = DTS_NUM,
     .pattern = OP_BROADCAST,
+    .like_last = true,
     .shape = shape_expand_like,
     .refuses_sizes = true,
     .lower = lower_expand_like,

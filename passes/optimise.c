@@ -75,11 +75,11 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
     return after;
 }
 
-/* cse makes one value of several, which adds cotangents up in another order; simplify keeps the bits of values, not of
+/* cse makes one value of several, which adds cotangents up in another order; simplify and shapes keep the bits of values, not of
  * derivatives; a derivative inside is made where it is read (Note [Derivatives inside] in passes/reverse/nested.c). */
 static bool spoils_source(const Pass *pass) {
     return strcmp(pass->name, "cse") == 0 || strcmp(pass->name, "derive") == 0 ||
-           strcmp(pass->name, "simplify") == 0;
+           strcmp(pass->name, "simplify") == 0 || strcmp(pass->name, "shapes") == 0;
 }
 
 /* What is to be differentiated says where values get cells of their own, before a pass takes them apart; what runs has

@@ -151,7 +151,7 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 70, 80)
 
-program("the head of a list of 1,000 tensors with gradient", 5, 120000, 40000, """
+program("the head of a list of 1,000 tensors with gradient", 4, 120000, 0, """
 let one: Tensor[(10000,), float32] = full(0.5, shape=[10000]);
 let xs: List[Tensor[(10000,), float32]] = map(fn (_) { one }, range(1000));
 def first(xs: List[Tensor[(10000,), float32]], s: float32) -> float32 { sum(hd(xs) * s) }
