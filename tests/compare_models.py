@@ -3,8 +3,15 @@
 largest element, or of 1e-4 of the largest of all gradients where that is more. Those whose input holds tensors are also written as
 ONNX models, and compared with what ONNX Runtime makes of them to 1e-4. For development: it needs the packages torch, numpy and onnxruntime.
 
-    python3 tests/compare_models.py build/relay [NAME …]"""
+    python3 tests/compare_models.py build/relay [NAME …]
+    python3 tests/compare_models.py build/relay --true-size [NAME …]     BERT-base, VGG-16, ResNet-18 and MobileNet
+
+The second runs networks as large as the papers have them, with weights that are drawn here and that Relay loads from a safetensors
+file; it takes seven minutes of processor time and 4 GB."""
+import json
 import os
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -137,7 +144,7 @@ def bert(w, x):
     words, kinds = x
     x = F.embedding(words, w.words.table) + w.places.table[:words.shape[1]] + F.embedding(kinds, w.kinds.table)
     x = norm(w.norm, x)
-    for number in range(2):
+    for number in range(len({key.split(".")[0] for key in w.layers})):
         l = getattr(w.layers, str(number))
         a = l.attention
         seen = F.scaled_dot_product_attention(heads(x, a.q, a.qb), heads(x, a.k, a.kb), heads(x, a.v, a.vb))
@@ -201,11 +208,11 @@ def tensors(saved):
     return tuple(values) if len(values) > 1 else values[0]
 
 
-def compare(relay, model, has_input):
+def compare(relay, model, has_input, true_size):
     """The furthest value, that of ONNX Runtime, and the furthest gradient with its name."""
     with tempfile.TemporaryDirectory() as folder:
-        saved = run_relay(relay, model.__name__, has_input, folder)
-        theirs = run_onnx(relay, model.__name__, saved["x"], folder) if has_input else []
+        saved = run_true_size(relay, model, folder) if true_size else run_relay(relay, model.__name__, has_input, folder)
+        theirs = run_onnx(relay, model.__name__, saved["x"], folder) if has_input and not true_size else []
     weights = Weights({k: torch.from_numpy(v).requires_grad_() for k, v in saved["net"].items()})
     y = model(weights, tensors(saved["x"]) if has_input else None)
     loss(y).backward()
@@ -219,12 +226,95 @@ def compare(relay, model, has_input):
     return value, onnx, max(slopes)
 
 
+# ---- as large as in the papers --------------------------------------------------------------------
+
+PICTURE = "Tensor[(1, 3, 224, 224), float32]"
+# Each network: its constructor, its type and that of its input.
+TRUE_SIZES = {bert: ("bert<30522, 512, 12, 64, 768>(12, random.key(1))", "Bert[30522, 512, 12, 64, 768]",
+                     "(Tensor[(2, 128), int32], Tensor[(2, 128), int32])"),
+              vgg16: ("vgg<64, 7, 1000>(random.key(1))", "Vgg[64, 7, 1000]", PICTURE),
+              resnet18: ("resnet<64, 1000>(random.key(1))", "Resnet[64, 1000]", PICTURE),
+              mobilenet: ("mobilenet<1000>(random.key(1))", "Mobilenet[1000]", PICTURE)}
+
+
+def read_safetensors(path):
+    with open(path, "rb") as f:
+        length, = struct.unpack("<Q", f.read(8))
+        header, data = json.loads(f.read(length)), f.read()
+    header.pop("__metadata__", None)
+    return {name: numpy.frombuffer(data[at["data_offsets"][0]:at["data_offsets"][1]], "<f4").reshape(at["shape"]).copy()
+            for name, at in header.items()}
+
+
+def write_safetensors(path, tensors_of):
+    header, at = {}, 0
+    for name, t in tensors_of.items():
+        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [at, at + t.nbytes]}
+        at += t.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for t in tensors_of.values():
+            f.write(t.tobytes())
+
+
+def draw_weight(rng, name, shape, is_bert):
+    """What keeps numbers of one size from layer to layer, and no weight that does not count."""
+    kind = name.rpartition(".")[2]
+    if kind in ("gamma", "variance"):
+        t = rng.uniform(0.8, 1.2, size=shape)
+    elif is_bert:
+        t = 0.02 * rng.normal(size=shape)
+    elif kind == "w":
+        t = rng.normal(size=shape) * numpy.sqrt(2 / numpy.prod(shape[1:]))
+    else:
+        t = 0.1 * rng.normal(size=shape)
+    return t.astype(numpy.float32)
+
+
+def run_script(relay, folder, text):
+    script = os.path.join(folder, "script.rly")
+    with open(script, "w") as f:
+        f.write(text)
+    done = subprocess.run([relay, "script.rly"], capture_output=True, text=True, cwd=folder)
+    if done.returncode:
+        sys.exit(done.stderr)
+
+
+def run_true_size(relay, model, folder):
+    """The same as run_relay, of the large network."""
+    make, net_type, input_type = TRUE_SIZES[model]
+    with open(os.path.join(MODELS, model.__name__ + ".rly")) as f:
+        text = f.read()
+    start, steps = text[:text.index("\nlet net = ") + 1], text[text.index("\nlet (value, gradient)"):]
+    run_script(relay, folder, start + 'save(%s, "made.safetensors");\n' % make)
+    rng = numpy.random.default_rng(1)
+    net = {name: draw_weight(rng, name, t.shape, model is bert)
+           for name, t in read_safetensors(os.path.join(folder, "made.safetensors")).items()}
+    write_safetensors(os.path.join(folder, "net.safetensors"), net)
+    shapes = [tuple(int(n) for n in s.split(",")) for s in re.findall(r"\[\(([^)]*)\)", input_type)]
+    given = [rng.uniform(size=shapes[0]).astype(numpy.float32)]
+    if model is bert:
+        given = [rng.integers(0, n, size=s).astype(numpy.int32) for n, s in zip((30522, 2), shapes)]
+    x = {str(i): t for i, t in enumerate(given)}
+    for name, t in x.items():
+        numpy.save(os.path.join(folder, "x%s.npy" % name), t)
+    types = re.findall(r"Tensor\[[^]]*\]", input_type)
+    loads = "".join('let x%d: %s = load("x%d.npy");\n' % (i, t, i) for i, t in enumerate(types))
+    value = "(%s)" % ", ".join("x%d" % i for i in range(len(types)))
+    run_script(relay, folder, start + 'let net: %s = load("net.safetensors");\n%slet x = %s;\n' % (net_type, loads, value) + steps
+               + 'save(run(net, x), "y.npz");\nsave(gradient.0, "gradient.safetensors");\n')
+    return {"net": net, "x": x, "y": dict(numpy.load(os.path.join(folder, "y.npz"))),
+            "gradient": read_safetensors(os.path.join(folder, "gradient.safetensors"))}
+
+
 def main(relay, names):
-    wrong = 0
+    wrong, true_size = 0, "--true-size" in names
+    names = [n for n in names if n != "--true-size"]
     for model, has_input in MODELS_OF.items():
-        if names and model.__name__ not in names:
+        if names and model.__name__ not in names or true_size and model not in TRUE_SIZES:
             continue
-        value, onnx, (slope, where) = compare(relay, model, has_input)
+        value, onnx, (slope, where) = compare(relay, model, has_input, true_size)
         fine = value < 1e-4 and (onnx or 0.0) < 1e-4 and slope < 1e-3
         wrong += not fine
         told = "" if onnx is None else ", by ONNX Runtime %.1e" % onnx
