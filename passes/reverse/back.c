@@ -307,7 +307,7 @@ static bool save_vars(VarVec *saved, Expr *code, const Map *defines) {
 }
 
 /* The variable of which v is another name when the code runs, or v. */
-static Var *first_name(const Instance *n, Var *v) {
+static Var *first_name(Instance *n, Var *v) {
     for (;;) {
         const Step *s = map_find(&n->made_by, v);
         const Expr *of = s && (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR) ? s->e : NULL;
@@ -320,7 +320,7 @@ static Var *first_name(const Instance *n, Var *v) {
 }
 
 /* The same code, of first names: a frame holds no value twice. */
-static Expr *by_first_names(const Instance *n, Expr *code) {
+static Expr *by_first_names(Instance *n, Expr *code) {
     VarVec vars = {0};
     expr_free_vars(code, &vars);
     for (size_t i = 0; i < vars.len; i++) {

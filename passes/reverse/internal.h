@@ -68,6 +68,7 @@ typedef struct Place {
 } Place;
 
 typedef struct Instance Instance;
+typedef struct Shape Shape; /* shape.c */
 
 /* Which slot each active argument, and each active variable that a known function captured, has. Two that are one value
  * have one slot. */
@@ -190,11 +191,14 @@ struct Instance {
     VEC(Return) named; /* returns whose result is another name of a shared slot */
     VEC(Place *) leaves;
     uint32_t nplaces;
-    Map places;  /* Var -> Place */
-    Map knowns;  /* Var -> Known */
-    Map tuples;  /* Var -> the tuple of atoms that it is */
-    Map aliases; /* Var -> the atom it names */
-    Map made_by; /* Var -> the step that binds it */
+    Map places;       /* Var -> Place */
+    Map knowns;       /* Var -> Known */
+    Map tuples;       /* Var -> the tuple of atoms that it is */
+    Map aliases;      /* Var -> the atom it names */
+    Map made_by;      /* Var -> the step that binds it */
+    Map shapes;       /* Var -> Shape */
+    Map given_shapes; /* number of an operator and its arguments' shapes -> Given, of shape.c */
+    Instance *around; /* of a rule: where it is applied */
     Steps *body;
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
@@ -375,10 +379,38 @@ void way_builtin(Way *w, Step *s, Expr *ct);
  * false where it is to be added. */
 bool move_part(Way *w, const Step *s, Presence presence);
 
+/* How the rule of an operator is written out. */
+typedef struct RuleUse {
+    Instance *n;
+    Expr *const *atoms; /* the operator's arguments and its result */
+    uint32_t natoms;
+    Map shapes; /* Var -> Shape: of cotangents or tangents, and of what the rule binds */
+    bool
+        identities; /* operators stay that give their first argument unchanged, and operands of which the shape matters */
+} RuleUse;
+
+/* ---- shape.c: Note [Known shapes] ---- */
+/* The shape of an atom. own: what is known beside what n knows, or NULL. */
+const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom);
+/* That of an operator's result; NULL: nothing is known of it. */
+const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *args);
+/* Notes in `shapes` that v has it. */
+void shape_know(Map *shapes, const Var *v, const Shape *s);
+/* Notes the shape of v, which is bound to e. */
+void shape_note(Instance *n, Var *v, const Expr *e);
+/* Whether the operator brings its first argument to a shape that it has. */
+bool shape_is_kept(const Expr *call, const Shape *const *args);
+bool shape_keeps(Instance *n, const Expr *call);
+/* The variable in place of the last argument where that gives its shape only, perhaps one that the rule is given; NULL: it stays. */
+Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of);
+/* The type of an operator's result of that shape; NULL: it is not known. */
+Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s);
+/* The first argument of a call that gives it unchanged, with the type of the result where it says less. */
+Expr *shape_kept(const Expr *call);
+
 /* ---- rule.c ---- */
-/* A derivative rule as written out, with the types of its arguments. identities: operators that give their first
- * argument unchanged stay. */
-Expr *rule_settle(Expr *e, bool identities);
+/* A derivative rule with the types of its arguments. */
+Expr *rule_settle(RuleUse *use, Expr *e);
 /* Whether the operator gives its first argument unchanged, since that is like the second one already. */
 bool is_identity(const Expr *call);
 void way_operator(Way *w, Step *s, Expr *ct);
@@ -503,7 +535,7 @@ uint32_t frame_head(const Instance *n);
 void instance_finish(Instance *n);
 Global *instance_global(const char *name);
 /* Whether the call of a step is an operator that gives its first argument, which stands in place of it. */
-bool step_is_identity(const Instance *n, const Step *s);
+bool step_is_identity(Instance *n, const Step *s);
 void forward_steps(Instance *n, Steps *steps, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
 Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);

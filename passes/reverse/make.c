@@ -223,8 +223,9 @@ void emit_let(Block *into, Var *v, Expr *value, bool rec) {
     vec_push(&into->links, link);
 }
 
-bool step_is_identity(const Instance *n, const Step *s) {
-    return s->e->a->kind == EXPR_OP && n->program->merges && is_identity(s->e);
+bool step_is_identity(Instance *n, const Step *s) {
+    return s->e->a->kind == EXPR_OP && n->program->merges &&
+           (is_identity(s->e) || shape_keeps(n, s->e));
 }
 
 void forward_steps(Instance *n, Steps *steps, Block *into) {

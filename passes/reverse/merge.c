@@ -79,7 +79,8 @@ static Expr *product_with_one(const Expr *call) {
 Expr *merge_operator(Reader *r, Expr *call) {
     if (!merges(r))
         return NULL;
-    Expr *x = is_identity(call) ? call->args[0] : product_with_one(call);
+    bool identity = is_identity(call) || shape_keeps(r->n, call);
+    Expr *x = identity ? shape_kept(call) : product_with_one(call);
     if (x)
         return x;
     void *number = number_of(call);

@@ -24,6 +24,7 @@ Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
     if (var) {
         map_set(&r->steps->defines, var, var);
         map_set(&r->n->made_by, var, s);
+        shape_note(r->n, var, e);
     }
     pass_visit(r->p->ctx);
     if (++r->p->work > MAX_WORK)

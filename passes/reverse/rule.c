@@ -40,7 +40,8 @@ static Expr *like_itself(Expr *e) {
 
 typedef struct Settling {
     Map map; /* Expr -> what it became */
-    bool identities;
+    RuleUse *use;
+    Map shapes; /* Expr that something became -> its Shape */
 } Settling;
 
 static Expr *settle(Settling *s, Expr *e);
@@ -57,13 +58,51 @@ static Expr *settle_literal(Expr *e) {
     return lit;
 }
 
+static const Shape *shape_of(Settling *s, const Expr *e) {
+    const Shape *known = map_find(&s->shapes, e);
+    if (!known) {
+        known = shape_of_atom(s->use->n, &s->use->shapes, e);
+        map_set(&s->shapes, e, (void *)(uintptr_t)known);
+    }
+    return known;
+}
+
+/* An operator's call with what is known of shapes; its first argument where that has the shape already. */
+static Expr *settle_shapes(Settling *s, const Expr *e) {
+    const Shape **args = mem_new_n(const Shape *, e->nargs + 1);
+    Expr *call = expr_copy(e);
+    call->args = mem_new_n(Expr *, e->nargs + 1);
+    memcpy(call->args, e->args, e->nargs * sizeof *call->args);
+    settle_operator(call);
+    for (uint32_t i = 0; i < call->nargs; i++)
+        args[i] = shape_of(s, call->args[i]);
+    if (is_identity(call) || shape_is_kept(call, args)) {
+        Expr *same = s->use->identities ? like_itself(call) : shape_kept(call);
+        map_set(&s->shapes, same, (void *)(uintptr_t)args[0]);
+        return same;
+    }
+    const Shape *shape = shape_of_call(s->use->n, call, args);
+    if (!shape)
+        return call;
+    Expr *like = s->use->identities ? NULL : shape_operand(s->use, call, shape);
+    if (like)
+        call->args[call->nargs - 1] = like;
+    Type *type = core_is_closed(call->type) ? NULL : shape_type(call, args, shape);
+    if (type)
+        call->type = type;
+    map_set(&s->shapes, call, (void *)(uintptr_t)shape);
+    return call;
+}
+
 static Expr *settle_block(Settling *s, Expr *e) {
     VEC(Expr *) links = {0};
     for (; e->kind == EXPR_LET; e = e->body) {
         Expr *link = expr_copy(e);
         link->a = settle(s, e->a);
-        if (link->var)
-            link->var->type = link->a->type; /* the rule was copied: the variable is its own */
+        if (link->var) { /* the rule was copied: the variable is its own */
+            link->var->type = link->a->type;
+            shape_know(&s->use->shapes, link->var, shape_of(s, link->a));
+        }
         vec_push(&links, link);
     }
     Expr *value = settle(s, e);
@@ -100,10 +139,7 @@ static Expr *settle(Settling *s, Expr *e) {
         made = expr_map_children(e, settle_child, s);
         if (made->a->kind != EXPR_OP)
             break;
-        made = made == e ? expr_copy(e) : made;
-        settle_operator(made);
-        if (is_identity(made))
-            made = s->identities ? like_itself(made) : made->args[0];
+        made = settle_shapes(s, made);
         break;
     case EXPR_IF:
         made = expr_map_children(e, settle_child, s);
@@ -116,8 +152,8 @@ static Expr *settle(Settling *s, Expr *e) {
     return made;
 }
 
-Expr *rule_settle(Expr *e, bool identities) {
-    Settling s = {.identities = identities};
+Expr *rule_settle(RuleUse *use, Expr *e) {
+    Settling s = {.use = use};
     return settle(&s, e);
 }
 
@@ -226,7 +262,10 @@ void way_operator(Way *w, Step *s, Expr *ct) {
         return;
     }
     Map wanted = {0};
-    Expr *value = rule_settle(rule_expand(rule, call, all, n + 2), !w->n->program->merges);
+    RuleUse use = {w->n, all, n + 1, .identities = !w->n->program->merges};
+    if (ct->kind == EXPR_VAR)
+        shape_know(&use.shapes, ct->var, shape_of_atom(w->n, NULL, all[n]));
+    Expr *value = rule_settle(&use, rule_expand(rule, call, all, n + 2));
     VEC(Expr *) links = {0};
     for (; value->kind == EXPR_LET; value = value->body)
         vec_push(&links, value);

@@ -99,16 +99,34 @@ static void seed_rule(Way *w, Expr *result, Expr *const *tangents, uint32_t n, b
     acc_set(w, p, b_tuple(&w->build, parts, n), PRESENT);
 }
 
-/* The derivative rule of an operator as an instance whose only active value is the cotangent. */
-static Instance *read_rule(Program *p, Expr *rule, Var *ct) {
+/* The derivative rule of an operator with the result v as an instance whose only active value is the cotangent. */
+static Instance *read_rule(Instance *around, Expr *rule, Var *ct, const Expr *v) {
+    Program *p = around->program;
     Build b = {rule->span};
     Known *self = known_new(b_fn(&b, "transpose", &ct, 1, rule));
     bool active = true;
     SlotMap one = slots_apart(1);
     Instance *h = instance_new(p, self, mem_new_n(Known *, 2), &active, 1, &one);
     h->is_rule = true;
+    h->around = around;
+    shape_know(&h->shapes, ct, shape_of_atom(around, NULL, v));
     instance_read(h);
     return h;
+}
+
+/* Gives the cotangents in the value of a rule the types of the arguments, which they have. */
+static void type_parts(Expr *value, const Expr *call) {
+    while (value->kind == EXPR_LET)
+        value = value->body;
+    if (value->kind != EXPR_TUPLE || value->nargs != call->nargs)
+        return;
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        Expr *part = value->args[i];
+        Type *type = type_resolve(call->args[i]->type);
+        if (part->kind == EXPR_CALL && type->tag == TY_TENSOR &&
+            type_resolve(part->type)->tag != TY_TENSOR)
+            part->type = type;
+    }
 }
 
 /* Emits the tangent of an operator's result v from its derivative; NULL in tangents: that argument is inactive. */
@@ -120,9 +138,12 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     memcpy(all, call->args, n * sizeof *all);
     all[n] = v;
     all[n + 1] = b_ref(&w->build, ct);
-    Expr *linear = rule_settle(rule_expand(rule, call, all, n + 2), true);
+    RuleUse use = {w->n, all, n + 1, .identities = true};
+    shape_know(&use.shapes, ct, shape_of_atom(w->n, NULL, v));
+    Expr *linear = rule_settle(&use, rule_expand(rule, call, all, n + 2));
     bool tuple = n > 1 || rule_gives_tuple(linear);
-    Instance *h = read_rule(p, linear, ct);
+    type_parts(linear, call);
+    Instance *h = read_rule(w->n, linear, ct, v);
     if (p->why)
         return v;
     Block block = {.b = &w->build};
@@ -168,7 +189,11 @@ static Expr *expand_tangent(Way *w, const Expr *call, Expr *v, const Rule *rule,
                              : way_bind(w, b_builtin(&w->build, "ad.dense", call->args[i], t, NULL),
                                         NULL);
     }
-    Expr *dv = rule_settle(rule_expand(rule, call, all, 2 * n + 1), !w->n->program->merges);
+    RuleUse use = {w->n, all, n + 1, .identities = !w->n->program->merges};
+    for (uint32_t i = 0; i < n; i++)
+        if (all[n + 1 + i]->kind == EXPR_VAR && call->args[i]->kind == EXPR_VAR)
+            shape_know(&use.shapes, all[n + 1 + i]->var, shape_of_atom(w->n, NULL, call->args[i]));
+    Expr *dv = rule_settle(&use, rule_expand(rule, call, all, 2 * n + 1));
     for (; dv->kind == EXPR_LET; dv = dv->body)
         block_bind(w->block, dv, dv->a);
     return b_builtin(&w->build, "ad.fit", v, dv, NULL);
@@ -250,7 +275,7 @@ bool tangent_ignores(const Instance *n, const Expr *call, uint32_t i) {
 static void follow_operator(Way *w, Step *s) {
     Instance *n = w->n;
     Expr *call = s->e;
-    bool identity = n->program->merges && is_identity(call);
+    bool identity = n->program->merges && (is_identity(call) || shape_keeps(n, call));
     emit_let(w->block, s->var, identity ? call->args[0] : call, false);
     if (!s->place)
         return;

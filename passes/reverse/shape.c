@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which values have one shape.
+ *
+ * Note [Known shapes]. Sizes are often not known, `?`, and a rule then brings each cotangent to the shape of its argument
+ * while the program runs, for which the way back keeps that argument:
+ *
+ *   fn (x, y) { let v = x * y; let w = v + 1.0; let z = w * x; … }      back:   collapse_sum_like(strong_multiply(ct, x), w)
+ *
+ * But w has the shape of v, as one operand has only one element, and so has z, since x was broadcast to v already. So a
+ * cotangent of z has the shape of w, and nothing needs to be done. Shapes follow from the operators that ran: two values
+ * with one Shape have the same sizes whenever both exist, as the results of an operator of arguments that have, and what is
+ * `below` a shape was broadcast to it. Where only the shape of an operand matters, another value takes its place: the one
+ * from which the shape came, of which the operand was made and which is there wherever that is, or one that the rule is
+ * given. */
+#include "passes/reverse/internal.h"
+
+#include "ops/elementwise.h"
+
+#include <string.h>
+
+enum { MOST_BELOW = 32 };
+
+extern const Op op_expand_like, op_full_like, op_index_add, op_reshape_like, op_reverse,
+    op_scatter_elements, op_take_add;
+
+struct Shape {
+    Expr *like; /* the variable from which it came; NULL: an operator made it */
+    Map below;  /* Shape -> itself: those that broadcast to it */
+};
+
+static const Shape scalar;
+
+static Shape *shape_new(Expr *like) {
+    Shape *s = mem_new(Shape);
+    s->like = like;
+    return s;
+}
+
+static bool is_scalar(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
+const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom) {
+    if (atom->kind == EXPR_LIT || is_scalar(atom->type))
+        return &scalar;
+    if (atom->kind != EXPR_VAR)
+        return shape_new(NULL);
+    const Shape *s = own ? map_find(own, atom->var) : NULL;
+    for (const Instance *at = n; at && !s; at = at->around)
+        s = map_find(&at->shapes, atom->var);
+    if (!s) {
+        Shape *made = shape_new(expr_var(atom->var, atom->span));
+        map_set(&n->shapes, atom->var, made);
+        return made;
+    }
+    return s;
+}
+
+static bool is_below(const Shape *a, const Shape *b) {
+    return a == &scalar || a == b || map_has(&b->below, a);
+}
+
+/* A shape that an operator gave, which it gives again of arguments of the same shapes. */
+typedef struct Given {
+    const Expr *call;
+    const Shape *const *args;
+    Shape *shape;
+    struct Given *next; /* with one number */
+} Given;
+
+static bool gives_same(const Given *g, const Expr *call, const Shape *const *args) {
+    const Attrs *a = g->call->attrs, *b = call->attrs;
+    if (g->call->a->op != call->a->op || g->call->nargs != call->nargs ||
+        memcmp(g->args, args, call->nargs * sizeof *args) != 0)
+        return false;
+    return a == b || (a && b && attrs_equal_values(a, b));
+}
+
+/* The shape that follows from those of the arguments; *is_new: nothing is known of it yet. */
+static Shape *shape_given(Instance *n, const Expr *call, const Shape *const *args, bool *is_new) {
+    uintptr_t number = (uintptr_t)call->a->op;
+    for (uint32_t i = 0; i < call->nargs; i++)
+        number = (number ^ (uintptr_t)args[i]) * (uintptr_t)0x9e3779b97f4a7c15u;
+    void *key = (void *)(number | 1);
+    *is_new = false;
+    for (const Instance *at = n; at; at = at->around)
+        for (const Given *g = map_find(&at->given_shapes, key); g; g = g->next)
+            if (gives_same(g, call, args))
+                return g->shape;
+    Given *g = mem_new(Given);
+    const Shape **own = mem_new_n(const Shape *, call->nargs + 1);
+    memcpy(own, args, call->nargs * sizeof *own);
+    *g = (Given){call, own, shape_new(NULL), map_find(&n->given_shapes, key)};
+    map_set(&n->given_shapes, key, g);
+    *is_new = true;
+    return g->shape;
+}
+
+/* To what the operands broadcast. */
+static const Shape *join(Instance *n, const Expr *call, const Shape *const *of) {
+    bool is_new;
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        bool all = true;
+        for (uint32_t k = 0; k < call->nargs; k++)
+            all &= is_below(of[k], of[i]);
+        if (all)
+            return of[i];
+    }
+    Shape *made = shape_given(n, call, of, &is_new);
+    for (uint32_t i = 0; is_new && i < call->nargs; i++) {
+        if (of[i] == &scalar)
+            continue;
+        map_set(&made->below, of[i], (void *)(uintptr_t)of[i]);
+        if (made->below.len + of[i]->below.len <= MOST_BELOW)
+            map_add(&made->below, &of[i]->below);
+    }
+    return made;
+}
+
+/* Whether the sizes of the arguments say those of the result. */
+static bool follows_from_shapes(const Expr *call) {
+    bool refers = call->attrs && attrs_have_refs(call->attrs);
+    return call->a->op->shape_mode == SHAPE_OF_SHAPES && !call->a->op->foreign && !refers;
+}
+
+/* Whether only the shape of the operator's last argument matters, which is that of the result. */
+static bool takes_shape_of_last(const Expr *call) {
+    const Op *op = call->a->op;
+    if (op == &op_reshape_like) /* otherwise it takes some axes of it */
+        return !call->attrs || attrs_equal_values(call->attrs, attrs_defaults(op));
+    return op == &op_broadcast_to_like || op == &op_collapse_sum_like || op == &op_expand_like;
+}
+
+/* The argument whose shape the result has; -1: the operator is no such one. */
+static int like_argument(const Expr *call) {
+    const Op *op = call->a->op;
+    if (takes_shape_of_last(call) || op == &op_take_add)
+        return op->nargs - 1;
+    bool first = op == &op_cast || op == &op_cast_like || op == &op_full_like ||
+                 op == &op_index_add || op == &op_index_set || op == &op_ones_like ||
+                 op == &op_reverse || op == &op_scatter_elements || op == &op_zeros_like;
+    return first ? 0 : -1;
+}
+
+const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *args) {
+    const Op *op = call->a->op;
+    int like = like_argument(call);
+    if (is_scalar(call->type))
+        return &scalar;
+    if (call->nsizes || !call->nargs)
+        return NULL;
+    if (like >= 0 && (uint32_t)like < call->nargs)
+        return args[like];
+    if (op->elementwise || op == &op_where)
+        return join(n, call, args);
+    bool is_new;
+    return follows_from_shapes(call) ? shape_given(n, call, args, &is_new) : NULL;
+}
+
+/* The shape of what a builtin of derivatives gives, which is that of an argument; NULL: it is no such one. */
+static const Expr *like_of_builtin(const Expr *call) {
+    static const struct {
+        const char *name;
+        uint32_t like;
+    } table[] = {{"ad.add_index", 1}, {"ad.dense", 0},  {"ad.fit", 0},  {"ad.ones", 0},
+                 {"ad.own", 0},       {"ad.settle", 0}, {"ad.zeros", 0}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strcmp(call->a->symbol->text, table[i].name) == 0)
+            return call->args[table[i].like];
+    return NULL;
+}
+
+static const Shape *shape_of_value(Instance *n, const Expr *e, int depth) {
+    enum { DEEPEST = 8 };
+    switch (e->kind) {
+    case EXPR_LIT:
+    case EXPR_VAR:
+    case EXPR_CONST: return shape_of_atom(n, NULL, e);
+    case EXPR_CALL: break;
+    default: return NULL;
+    }
+    if (e->a->kind == EXPR_BUILTIN) {
+        const Expr *like = like_of_builtin(e);
+        bool tensor = like && type_resolve(like->type)->tag == TY_TENSOR;
+        return tensor ? shape_of_value(n, like, DEEPEST) : NULL;
+    }
+    if (e->a->kind != EXPR_OP || depth >= DEEPEST)
+        return NULL;
+    const Shape **args = mem_new_n(const Shape *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        args[i] = shape_of_value(n, e->args[i], depth + 1);
+        args[i] = args[i] ? args[i] : shape_new(NULL);
+    }
+    return shape_of_call(n, e, args);
+}
+
+void shape_note(Instance *n, Var *v, const Expr *e) {
+    const Shape *s = shape_of_value(n, e, 0);
+    if (s)
+        shape_know(&n->shapes, v, s);
+}
+
+void shape_know(Map *shapes, const Var *v, const Shape *s) {
+    map_set(shapes, v, (void *)(uintptr_t)s);
+}
+
+bool shape_is_kept(const Expr *call, const Shape *const *args) {
+    return takes_shape_of_last(call) && call->a->op != &op_expand_like && args[0] == args[1];
+}
+
+bool shape_keeps(Instance *n, const Expr *call) {
+    const Shape *args[2];
+    for (uint32_t i = 0; i < 2 && call->nargs == 2; i++)
+        if (!(args[i] = shape_of_value(n, call->args[i], 0)))
+            return false;
+    return call->nargs == 2 && shape_is_kept(call, args);
+}
+
+Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of) {
+    if (!takes_shape_of_last(call))
+        return NULL;
+    if (of->like)
+        return of->like;
+    for (uint32_t i = 0; i < use->natoms; i++)
+        if (use->atoms[i]->kind == EXPR_VAR && shape_of_atom(use->n, NULL, use->atoms[i]) == of)
+            return use->atoms[i];
+    return NULL;
+}
+
+Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s) {
+    const Op *op = call->a->op;
+    const Type *data = call->nargs ? type_resolve(call->args[0]->type) : NULL;
+    const Type *like = s->like ? type_resolve(s->like->var->type) : NULL;
+    bool same_dtype = (op->elementwise && !op->elementwise->compares) || takes_shape_of_last(call);
+    if (!same_dtype || !data || data->tag != TY_TENSOR)
+        return NULL;
+    for (uint32_t i = 0; i < call->nargs && !(like && like->tag == TY_TENSOR); i++)
+        like = args[i] == s ? type_resolve(call->args[i]->type) : like;
+    return like && like->tag == TY_TENSOR ? type_tensor(like->tensor.shape, data->tensor.dtype)
+                                          : NULL;
+}
+
+Expr *shape_kept(const Expr *call) {
+    Expr *x = call->args[0];
+    if (type_resolve(x->type)->tag == TY_TENSOR || type_resolve(call->type)->tag != TY_TENSOR)
+        return x;
+    x = expr_copy(x);
+    x->type = call->type;
+    return x;
+}
