@@ -125,6 +125,53 @@ void onnx_resize(Node *n) {
                          node_dtype(n, 0), rank, out));
 }
 
+/* Where each place of the result comes from: (x, y) there are theta's columns times the place's own coordinates, and its last
+ * column. */
+void onnx_affine_grid(Node *n) {
+    const Val *theta = node_in(n, 0);
+    DType d = node_dtype(n, 0);
+    OnnxInts size = {0};
+    bool corners = attr_int(n, "align_corners", 0) != 0;
+    if (!node_ints(n, 1, "its size", &size))
+        return;
+    int sides = (int)size.len - 2;
+    if (sides < 2 || sides > 3 || node_rank(n, 0) != 3) {
+        node_refuse(n, "of %zu sizes", size.len);
+        return;
+    }
+    Num dims[5] = {theta->dims[0]};
+    Str text = {0};
+    for (int k = 0; k <= sides; k++) {
+        const char *column = fmt_text("expand_dims(%s[:, :, %d], axis=1, num_newaxis=%d)",
+                                      theta->text, k, sides);
+        if (k == sides) {
+            str_printf(&text, " + %s", column);
+            break;
+        }
+        int64_t count = size.data[size.len - 1 - (size_t)k], shape[5] = {1, 1, 1, 1, 1};
+        shape[sides - k] = count;
+        if (count < (corners ? 2 : 1) || count > 1 << 24) {
+            node_refuse(n, "of a size of %lld", (long long)count);
+            return;
+        }
+        dims[sides - k] = num_int(count);
+        const char *numbers = fmt_text("arange(%s, %s, %s, dtype=%s)", float_text(0.0, d),
+                                       float_text((double)count, d), float_text(1.0, d),
+                                       dtype_info[d].name);
+        const char *place = corners
+                                ? fmt_text("%s * %s / %s - %s", numbers, float_text(2.0, d),
+                                           float_text((double)(count - 1), d), float_text(1.0, d))
+                                : fmt_text("(%s * %s + %s) / %s - %s", numbers, float_text(2.0, d),
+                                           float_text(1.0, d), float_text((double)count, d),
+                                           float_text(1.0, d));
+        place = node_let(n, "places", "reshape(%s, newshape=%s)", place,
+                         ints_print(shape, (size_t)sides + 2));
+        str_printf(&text, "%s%s * %s", k ? " + " : "", column, place);
+    }
+    dims[sides + 1] = num_int(sides);
+    node_bind(n, 0, val_tensor(str_text(&text), d, sides + 2, dims));
+}
+
 /* A number in input i, or the text that stands for one that is not given. */
 static const char *number_in(Node *n, uint32_t i, const char *otherwise) {
     return node_has(n, i) ? fmt_text("reshape(%s, newshape=[])", node_text(n, i)) : otherwise;

@@ -8,6 +8,7 @@
 /* The form with `$0` … as inputs. */
 const char *node_fill(Node *n, const char *form);
 
+void onnx_affine_grid(Node *n);
 void onnx_arg_reduce(Node *n);
 void onnx_arithmetic(Node *n);
 void onnx_attention(Node *n);

@@ -146,6 +146,9 @@ def models():
         node("DFT", "d four first", "back", onesided=1, inverse=1)], [value("x", FLOAT, [3, 3])],
         [value(n) for n in ("c", "d", "back")],
         [ints("wanted", [2], [2, 6]), ints("last", [1], [-1]), ints("four", [], [4]), ints("first", [], [0])]), opset=21)
+    yield "grids", model(graph("grids", [
+        node("AffineGrid", "x size", "g"), node("AffineGrid", "x size", "h", align_corners=1)], [value("x", FLOAT, ["n", 2, 3])],
+        [value("g"), value("h")], [ints("size", [4], [1, 1, 2, 3])]), opset=22)
     yes = graph("yes", [node("Add", "x x", "t")], [], [value("t", FLOAT, [2])])
     no = graph("no", [node("Neg", "x", "e")], [], [value("e", FLOAT, [2])])
     yield "if", simple([node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s zero", "c"),
