@@ -9,6 +9,9 @@
  *
  *   run.pop(k, acc)   with the gradient `P(w, b)` becomes   run.pop(k, w, b)
  *
+ * Where it is not known whether an accumulator is there, a test before the loop, and in each step that cannot tell, goes on
+ * with the function for those that are.
+ *
  * What a way back gives has an outline too, in which the accumulators at all its ends agree. All ways back of a loop have the
  * same one, since they call each other in tail position. It is found in rounds: a call of a way back none of whose ends has
  * been reached yet tells nothing, and what would follow the call is left out in that round (Way.is_dead). */
@@ -238,18 +241,11 @@ static Expr *call_back(Way *w, const Back *k, Exprs *args) {
     return b_call(&w->build, f, args->data, (uint32_t)args->len, 0);
 }
 
-Expr *back_call_loop(Way *w, Expr *chain) {
+/* A call of the loop that has this outline. */
+static Expr *call_loop(Way *w, Expr *chain, Expr **accs, const char *text) {
     Instance *n = w->n;
-    Str known = {0}, any = {0};
     Exprs args = {0};
     vec_push(&args, chain);
-    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        accs[i] = outline_add_acc(w, &known, n->slots[i], n->slots[i]);
-        str_add(&any, "?");
-    }
-    bool general = is_one_too_many(n, true, str_text(&known));
-    const char *text = str_text(general ? &any : &known);
     Back *k = back_get(n, true, text);
     for (uint32_t i = 0; i < n->nslots; i++)
         outline_flatten(&text, accs[i], &args);
@@ -258,6 +254,39 @@ Expr *back_call_loop(Way *w, Expr *chain) {
     Expr *call = call_back(w, k, &args);
     if (*back_out(k))
         call->type = back_type(k, NULL);
+    return call;
+}
+
+Expr *back_call_loop(Way *w, Expr *chain) {
+    Instance *n = w->n;
+    Str known = {0}, any = {0}, there = {0};
+    Expr **accs = mem_new_n(Expr *, n->nslots + 1), **present = mem_new_n(Expr *, n->nslots + 1);
+    Exprs asked = {0};
+    for (uint32_t i = 0; i < n->nslots; i++) {
+        size_t begin = known.len;
+        accs[i] = present[i] = outline_add_acc(w, &known, n->slots[i], n->slots[i]);
+        str_add(&any, "?");
+        const char *of = str_text(&known) + begin;
+        bool asks = outline_presence(of) == PERHAPS && accs[i]->kind == EXPR_VAR &&
+                    type_resolve(n->slots[i]->type)->tag == TY_TENSOR;
+        str_add(&there, asks ? "1" : of);
+        if (!asks)
+            continue;
+        vec_push(&asked, accs[i]);
+        present[i] = expr_copy(accs[i]);
+        present[i]->type = n->slots[i]->type;
+    }
+    bool too_many = is_one_too_many(n, true, str_text(&known));
+    const char *text = str_text(too_many ? &any : &known);
+    if (!asked.len || is_one_too_many(n, true, str_text(&there)))
+        return call_loop(w, chain, accs, text);
+    Expr *call = call_loop(w, chain, present, str_text(&there));
+    for (size_t i = asked.len; i-- > 0;) {
+        Expr *test = b_builtin(&w->build, "ad.is_zero", asked.data[i], NULL);
+        Type *type = call->type;
+        call = b_if(&w->build, test, call_loop(w, chain, accs, text), call);
+        call->type = type;
+    }
     return call;
 }
 

@@ -486,10 +486,20 @@ static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool t
         c->wholes.data[i]->arm = NULL;
 }
 
+/* Whether a condition is whether an accumulator is absent, which a jump asks. */
+static bool is_test(const Reader *r, const Expr *atom) {
+    const Step *s = atom->kind == EXPR_VAR ? map_find(&r->n->made_by, atom->var) : NULL;
+    const Expr *e = s && s->kind == STEP_PLAIN ? s->e : NULL;
+    return e && e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strcmp(e->a->symbol->text, "ad.is_zero") == 0;
+}
+
 static void read_branch(Reader *r, Step *s, Expr *e, bool tail) {
     s->kind = STEP_BRANCH;
     s->e = e;
     s->scrutinee = read_value(r, e->a);
+    if (is_test(r, s->scrutinee))
+        s->scrutinee = ((Step *)map_find(&r->n->made_by, s->scrutinee->var))->e;
     s->limit = r->n->nplaces + 1;
     bool is_if = e->kind == EXPR_IF;
     s->nchoices = is_if ? 2 : e->narms;
