@@ -42,12 +42,12 @@ typedef struct Regions {
 } Regions;
 
 /* An image, whatever its layout, seen as n, c, h, w. */
-static Tensor *as_planes(const OpCall *call, const Tensor *t) {
+static Tensor *as_planes(const OpCall *call, Tensor *t) {
     const int64_t *n = t->shape, *s = t->strides;
     if (strcmp(attrs_text(call->attrs, "layout"), "NHWC"))
-        return tensor_view(t, t->rank, n, s, 0);
+        return t;
     return tensor_view(t, t->rank, (int64_t[]){n[0], n[3], n[1], n[2]},
-                       (int64_t[]){s[0], s[3], s[1], s[2]}, 0);
+                       (int64_t[]){s[0], s[3], s[1], s[2]}, t->offset);
 }
 
 /* The batch that a region is of; false after a report. */
