@@ -97,6 +97,7 @@
     X(UNPACK_CALLED, ONE, NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of what the call before gave, which nothing else reads */ \
     X(UNPACK_FRAME, ONE,  NONE,       BORROW, NOTHING, JUMP)  /* slots from c <- x items of tuple b, and to a; where the first is absent, it alone, and no jump */ \
     X(POP_FRAME,    ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same, and the tuple is given back: nobody reads it any more */ \
+    X(UNPACK_LAST,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of a frame, which is given back: nobody reads it any more */ \
     X(RETURN_OF,    LIST_C, NONE,     KEEP,   NOTHING, END)   /* a tuple of c operands of lists[b], made in slot a unless UNPACK_CALLED follows the call */ \
     X(GET_FIELDS,   ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same of fields */                       \
     X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \

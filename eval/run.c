@@ -556,18 +556,11 @@ do_POP_FRAME : {
     Tuple *t = v->p;
     if (UNLIKELY(v->tag != VAL_TUPLE || !t))
         BUG("a frame is a value with tag %u", v->tag);
-    Value *to = &SLOT(pc->c), *end = to + pc->x, *from = t->items;
-    copy_value(to, from);
+    Value *to = &SLOT(pc->c);
+    copy_value(to, t->items);
     if (UNLIKELY(to->tag == VAL_TUPLE && !to->p))
         NEXT();
-    uint32_t n = t->n;
-    cell_free(in, t, sizeof(Tuple) + n * sizeof(Value));
-    for (to++, from++; to < end; to++, from++) {
-        copy_value(to, from);
-        from->p = NULL; /* nothing is kept alive by it */
-    }
-    for (end = t->items + n; UNLIKELY(from < end); from++)
-        from->p = NULL;
+    take_frame(in, t, 0, pc->x, to);
     pc = code->instrs + pc->a;
     DISPATCH();
 }
@@ -582,6 +575,15 @@ do_UNPACK : {
     const Value *from = t->items + pc->c;
     for (; to < end; to++, from++)
         copy_value(to, from);
+    NEXT();
+}
+
+do_UNPACK_LAST : {
+    const Value *v = R(pc->b);
+    Tuple *t = v->p;
+    if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
+        BUG("a frame is a value with tag %u", v->tag);
+    take_frame(in, t, (uint32_t)pc->c, pc->x, &SLOT(pc->a));
     NEXT();
 }
 

@@ -71,6 +71,20 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
         put_pointer(&(at), VAL_TUPLE, made);                                                       \
     } while (0)
 
+/* Copies n items of a frame, from `first` on, and gives the frame back. Nothing is kept alive by it. */
+static inline void take_frame(Interp *in, Tuple *t, uint32_t first, uint32_t n, Value *to) {
+    Value *from = t->items, *end = from + first, *last = from + t->n;
+    cell_free(in, t, sizeof(Tuple) + t->n * sizeof(Value));
+    for (; from < end; from++)
+        from->p = NULL;
+    for (end += n; from < end; to++, from++) {
+        copy_value(to, from);
+        from->p = NULL;
+    }
+    for (; UNLIKELY(from < last); from++)
+        from->p = NULL;
+}
+
 /* Puts the last field into the data that waits for it: Note [Calls in a last field]. */
 static inline void fill_hole(Value *base, Value v) {
     Data *d = base[FILL_LAST].p;

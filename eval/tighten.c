@@ -330,12 +330,17 @@ static bool is_reached_once(const Tightener *t, size_t i) {
     return times == 1;
 }
 
-/* Whether the slot is the parameter with frames that are not read elsewhere, and only these two instructions read it. */
-static bool is_read_once(const Tightener *t, int32_t x, size_t one, size_t other) {
+/* Whether the slot is the parameter with frames that are not read elsewhere. */
+static bool is_frame(const Tightener *t, int32_t x) {
     const Expr *fn = t->r->code->fn;
     uint32_t param = (uint32_t)x >> 4;
-    if (t->r->code->item || param >= t->r->code->nparams || !fn->fn->frames ||
-        fn->fn->params[param] != fn->fn->frames)
+    return is_slot(x) && !t->r->code->item && param < t->r->code->nparams && fn->fn->frames &&
+           fn->fn->params[param] == fn->fn->frames;
+}
+
+/* The same, and only these two instructions read it. */
+static bool is_read_once(const Tightener *t, int32_t x, size_t one, size_t other) {
+    if (!is_frame(t, x))
         return false;
     for (size_t i = 0; i < t->r->instrs.len; i++)
         if (!t->gone[i] && i != one && i != other && may_read(t, i, x))
@@ -369,6 +374,19 @@ static void tighten_frame(Tightener *t, size_t i) {
     t->gone[i] = true;
     if (more)
         t->gone[rest_at] = true;
+}
+
+/* A frame that is taken apart for the last time, in this arm, where all that is done with it is that. */
+static void tighten_last(Tightener *t, size_t i) {
+    Instr *in = at(t, i);
+    if (!is_frame(t, in->b) || !is_last_unpacking(t, i, in->b))
+        return;
+    for (size_t k = 0; k < t->r->instrs.len; k++)
+        if (!t->gone[k] && may_read(t, k, in->b) && !is_unpacking(at(t, k)) &&
+            at(t, k)->op != CODE_UNPACK_LAST)
+            return;
+    in->x = (uint16_t)count_unpacked(in);
+    in->op = CODE_UNPACK_LAST;
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
@@ -536,8 +554,10 @@ void tighten_code(Resolver *r) {
             tighten_frame(&t, i);
         else if (op == CODE_NEG)
             tighten_negative(&t, i);
-        if (is_unpacking(at(&t, i)))
+        if (is_unpacking(at(&t, i)) && !t.gone[i])
             tighten_joined(&t, i);
+        if (is_unpacking(at(&t, i)) && !t.gone[i])
+            tighten_last(&t, i);
     }
     close_up(&t);
     r->lists = t.lists.data;

@@ -85,8 +85,8 @@ static bool is_looked_up(const Expr *e) {
         if (e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR && e->a->kind != EXPR_BUILTIN)
             return false;
         break;
-    case EXPR_TUPLE:
-        if (!e->nargs)
+    case EXPR_TUPLE: /* a frame, whose type is no tuple's, is given back by who goes back through it: it stays apart */
+        if (!e->nargs || !e->type || type_resolve(e->type)->tag != TY_TUPLE)
             return false;
         break;
     case EXPR_PROJ: return e->a->kind == EXPR_VAR;

@@ -379,7 +379,7 @@ static Expr *make_back(Back *k) {
     if (!body)
         body = b_unit(&b); /* the function never returns */
     Expr *fn = b_fn(&b, "bwd", params, nparams, block_end(&block, body));
-    if (k->is_loop && n->program->merges && !counts_frames(n))
+    if (n->program->merges && !(k->is_loop && counts_frames(n)))
         fn->fn->frames = params[0];
     return fn;
 }

@@ -38,10 +38,11 @@
  * million iterations take constant stack.
  *
  * Note [Frames]. Who goes back through a function does so once for each time that it went forward, and nothing else reads
- * the frames. So those of a loop are given back as they are popped (Fn.frames), and the next ones take their place: they
- * stay in the cache, and the collector has no work with them. Not so where the way back is a function that a further
- * derivative follows: there its frames are values like any other. Where nothing is saved, as by `foldl(fn (acc, x) { Cons(x,
- * acc) }, …)`, k is the number of steps.
+ * the frames. So they are given back as they are taken apart (Fn.frames), and the next ones take their place: they
+ * stay in the cache, and the collector has no work with them. The value of a call stands first in its frame, where it is
+ * read before the way back begins, and no two frames may become one tuple (passes/cse.c). Not so where the way back is a
+ * function that a further derivative follows: there its frames are values like any other. Where nothing is saved, as by
+ * `foldl(fn (acc, x) { Cons(x, acc) }, …)`, k is the number of steps.
  *
  * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
  * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *

@@ -248,6 +248,27 @@ TEST(derivatives_make_no_more_than_they_keep) {
     session_fini(session);
 }
 
+/* The way back of a recursion gives its frames back: those of a second call take their place. */
+TEST(frames_are_given_back) {
+    begin();
+    enter("type Tree { Leaf(float64), Node(Tree, Tree) }");
+    enter("def make(n: int32) -> Tree { if (n == 0) { Leaf(0.5) } else { Node(make(n - 1), make(n "
+          "- 1)) } }");
+    enter("def total(t: Tree, a: float64) -> float64 { match (t) { Leaf(x) => x * a,"
+          "  Node(l, r) => total(l, a) + total(r, a) } }");
+    enter("def again(n: int32, t: Tree, a: float64) -> float64 { if (n == 0) { a } else {"
+          "  again(n - 1, t, a + deriv(fn (a) { total(t, a) })(a) * 0.0) } }");
+    enter("let t = make(10);");
+    enter("again(20, t, 1.0)");
+    mem_collect();
+    size_t before = mem_asked_bytes();
+    enter("again(20, t, 1.0)");
+    mem_collect();
+    size_t nodes = 20 * 2047, frame = 80;
+    CHECK(mem_asked_bytes() - before < nodes * frame / 4);
+    session_fini(session);
+}
+
 /* What a session leaves behind when it has ended: next to nothing. */
 TEST(sessions_end) {
     enum { SESSIONS = 20, LEFT = 16 << 10 };
@@ -280,6 +301,7 @@ int main(void) {
     RUN(checkpoints_of_loops_are_code);
     RUN(intermediate_tensors_are_given_back);
     RUN(derivatives_make_no_more_than_they_keep);
+    RUN(frames_are_given_back);
     RUN(sessions_end);
     return check_result();
 }

@@ -127,7 +127,7 @@ typedef struct Fn {
     bool
         is_straight; /* made for a derivative, and calls no function in a circle: it may stand where it is called */
     const Var *
-        frames; /* a parameter: the frames of a loop, which nobody else reads (passes/reverse/reverse.h); or NULL */
+        frames; /* a parameter: a frame or those of a loop, which nobody else reads (passes/reverse/reverse.h); or NULL */
     bool keeps_captured; /* code of a derivative reads by number what its closures captured */
     const struct Fn
         *written; /* of a copy that differs in its variables only: what was copied first; or NULL */
