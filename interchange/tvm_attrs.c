@@ -99,7 +99,10 @@ static const char *attr_value(TvmGraph *g, const Op *op, const AttrSpec *spec, s
         return "";
     switch (spec->type) {
     case AT_DTYPE: return strcmp(text, "void") == 0 || !*text ? "" : quoted(text);
-    case AT_STRING: return quoted(tvm_string(g, attrs, spec->name));
+    case AT_STRING:
+        if (counted && tvm_is(g, at, "VirtualDevice")) /* there is one device */
+            return "";
+        return quoted(tvm_string(g, attrs, spec->name));
     case AT_FLOAT:
         if (counted && tvm_is(g, at, "FloatImm"))
             return tvm_value(g, at);

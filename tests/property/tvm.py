@@ -102,7 +102,9 @@ def program(old):
                g.node("relay.Clause", lhs=g.node("relay.PatternWildcard"), rhs=h)]
     match = g.node("relay.Match", data=g.call(box, first), clauses=g.array(*clauses), complete=1)
     let = g.node("relay.Let", var=p, value=g.node("relay.Tuple", fields=g.array(h, h)), body=match)
-    body = g.node("relay.If", cond=g.call("less", total, g.constant([], [100])), true_branch=let, false_branch=h)
+    here = g.node("VirtualDevice", device_type_int=1, memory_scope=g.text(""), target=0, virtual_device_id=0)
+    placed = g.call("on_device", h, attrs=g.node("relay.attrs.OnDeviceAttrs", virtual_device=here, constrain_result=1, constrain_body=1))
+    body = g.node("relay.If", cond=g.call("less", total, g.constant([], [100])), true_branch=let, false_branch=h if old else placed)
     name = g.node("GlobalVar", name_hint=g.text("main"))
     main = g.function([x], body, g.tensor(2, 3))
     return g.save(g.node("IRModule", functions=g.map(name, main), type_definitions=g.map(header, data)))
@@ -125,7 +127,10 @@ def check_converted(relay, folder, old):
     wrong, _, said = run(relay, ["convert", "m.json", "-o", "m.rly"], folder)
     if wrong or said:
         return wrong or said
-    with open(os.path.join(folder, "m.rly"), "a", encoding="utf-8") as f:
+    with open(os.path.join(folder, "m.rly"), "a+", encoding="utf-8") as f:
+        f.seek(0)
+        if "virtual_device" in f.read():
+            return "converted: a device that is none here has a name"
         f.write("main([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])\nmain([[100.0, 0.0, 0.0], [0.0, 0.0, 0.0]])\n")
     wrong, out, said = run(relay, ["run", "m.rly"], folder)
     out = out.decode() if isinstance(out, bytes) else out
