@@ -76,6 +76,7 @@ void infer_begin_item(Infer *I) {
     I->rule_op = NULL;
     I->in_decl = false;
     I->item_errors = I->diags->errors;
+    I->uses_failed = false;
     I->item_diags = I->diags->list.len;
     I->effect = solver_var(I->s, KIND_EFFECT);
     map_clear(&I->graph_sites);

@@ -27,7 +27,7 @@ static bool leave_to_types(Infer *I, Type *t) {
 }
 
 static void no_supply(Infer *I, Type *t, Span span, const char *what) {
-    if (leave_to_types(I, t))
+    if (I->uses_failed || leave_to_types(I, t))
         return;
     Diag *d = infer_error(I, DIAG_R0214, span, "nothing supplies %s when running", what);
     if (d) {

@@ -221,8 +221,9 @@ struct Infer {
     VEC(Changed) changed; /* names bound anew: redefine.c */
     Map types_anew;       /* Symbol: names of types declared again at the prompt */
     VEC(const char *)
-    failed_types;              /* types that mention such a type and could not be declared anew */
-    size_t item_errors;        /* diags->errors when the item began */
+    failed_types;       /* types that mention such a type and could not be declared anew */
+    size_t item_errors; /* diags->errors when the item began */
+    bool uses_failed; /* the item uses a definition that failed, so less is known than is written */
     size_t item_diags;         /* diags->list.len then */
     VEC(TypeParam *) own_dims; /* in a type declaration: the dims it does not declare */
     Map reads;                 /* use of what reads a file -> its call: read.c */
