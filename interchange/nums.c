@@ -7,6 +7,16 @@
 #include "interchange/translator.h"
 
 Num num_int(int64_t n) { return (Num){true, n, NULL, false}; }
+
+Num num_plus(int64_t a, int64_t b) {
+    int64_t v;
+    return __builtin_add_overflow(a, b, &v) ? num_unknown() : num_int(v);
+}
+
+Num num_times(int64_t a, int64_t b) {
+    int64_t v;
+    return __builtin_mul_overflow(a, b, &v) ? num_unknown() : num_int(v);
+}
 Num num_text(const char *text) { return (Num){false, 0, text, false}; }
 Num num_size(const char *text) { return (Num){false, 0, text, true}; }
 Num num_unknown(void) { return (Num){false, 0, NULL, false}; }
@@ -138,11 +148,11 @@ static Num fold_two(const char *op, Num a, Num b) {
     if (!a.known || !b.known)
         return fold_symbolic(op, a, b);
     if (strcmp(op, "Add") == 0)
-        return __builtin_add_overflow(a.n, b.n, &v) ? num_unknown() : num_int(v);
+        return num_plus(a.n, b.n);
     if (strcmp(op, "Sub") == 0)
         return __builtin_sub_overflow(a.n, b.n, &v) ? num_unknown() : num_int(v);
     if (strcmp(op, "Mul") == 0)
-        return __builtin_mul_overflow(a.n, b.n, &v) ? num_unknown() : num_int(v);
+        return num_times(a.n, b.n);
     if (strcmp(op, "Div") == 0)
         return b.n == 0 || b.n == -1 ? num_unknown() : num_int(a.n / b.n);
     if (strcmp(op, "Mod") == 0) {

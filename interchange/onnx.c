@@ -248,7 +248,7 @@ static void read_shape(OnnxType *t, Wire w) {
             else if (g.number == 2)
                 dim.param = text_of(&g);
         }
-        if (dim.size < 0)
+        if (dim.size < 0 || dim.size > ONNX_MOST_SIZE) /* no tensor is so large */
             dim.size = -1;
         vec_push(&t->dims, dim);
     }

@@ -37,6 +37,7 @@ typedef enum OnnxDType {
     ONNX_COMPLEX128 = 15,
     ONNX_BFLOAT16 = 16,
 } OnnxDType;
+#define ONNX_MOST_SIZE (INT64_C(1) << 40)
 bool onnx_find_dtype(int64_t type, DType *out); /* false: Relay has none */
 int64_t onnx_dtype_of(DType dtype);
 const char *onnx_dtype_name(int64_t type); /* "float8e4m3fn", or a number in words */

@@ -31,7 +31,8 @@ static Val *split_heads(Node *n, uint32_t i, const char *hint, int64_t heads) {
 static Val *join_heads(const Val *v, const char *text) {
     const Num *d = v->dims;
     bool known = d[HEADS].known && d[FEATURES].known;
-    Num dims[] = {d[BATCH], d[PLACES], known ? num_int(d[HEADS].n * d[FEATURES].n) : num_unknown()};
+    Num dims[] = {d[BATCH], d[PLACES],
+                  known ? num_times(d[HEADS].n, d[FEATURES].n) : num_unknown()};
     return val_tensor(
         fmt_text("reshape(transpose(%s, axes=[0, 2, 1, 3]), newshape=[0, 0, -1])", text), v->dtype,
         3, dims);
@@ -51,7 +52,7 @@ static Val *append_past(Node *n, const Val *now, uint32_t past, const char *hint
     all->dims = mem_new_n(Num, 4);
     memcpy(all->dims, now->dims, 4 * sizeof *all->dims);
     Num a = before->dims[PLACES], b = now->dims[PLACES];
-    all->dims[PLACES] = a.known && b.known ? num_int(a.n + b.n) : num_unknown();
+    all->dims[PLACES] = a.known && b.known ? num_plus(a.n, b.n) : num_unknown();
     return all;
 }
 

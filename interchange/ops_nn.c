@@ -4,7 +4,7 @@
 
 #include "interchange/ops_impl.h"
 
-enum { MAX_SIDES = 3 };
+enum { MAX_SIDES = 3, MOST_PADDING = 1 << 30 };
 
 /* How a window lies over the sides of a picture. */
 typedef struct Window {
@@ -60,6 +60,9 @@ static bool read_window(Node *n, const Val *in, const Val *weight, Window *w) {
             w->after[i] = pads.data[i + w->sides];
             if (w->before[i] < 0 || w->after[i] < 0)
                 return node_refuse(n, "it pads by a negative number");
+            if (w->before[i] > MOST_PADDING || w->after[i] > MOST_PADDING)
+                return node_refuse(n, "it pads by %lld and %lld", (long long)w->before[i],
+                                   (long long)w->after[i]);
         }
     }
     for (int i = 0; i < w->sides && !n->failed && (w->same_upper || w->same_lower); i++) {
@@ -186,12 +189,15 @@ void onnx_conv_transpose(Node *n) {
     const char *pad = attr_text(n, "auto_pad", "NOTSET");
     bool same = strncmp(pad, "SAME", 4) == 0, cut = false;
     if (attr_ints(n, "output_padding", &added))
-        for (size_t i = 0; i < added.len && i < MAX_SIDES; i++)
+        for (size_t i = 0; i < added.len && i < MAX_SIDES; i++) {
             more[i] = added.data[i];
+            if (more[i] < 0 || more[i] > MOST_PADDING)
+                node_refuse(n, "its result is padded by %lld", (long long)more[i]);
+        }
     if (!read_window(n, in, weight, &w))
         return;
     dims[0] = in->dims[0];
-    dims[1] = weight->rank > 1 && weight->dims[1].known ? num_int(weight->dims[1].n * groups)
+    dims[1] = weight->rank > 1 && weight->dims[1].known ? num_times(weight->dims[1].n, groups)
                                                         : num_unknown();
     for (int i = 0; i < w.sides; i++) {
         int64_t reach = (w.size[i] - 1) * w.dilation[i] + 1;
@@ -203,6 +209,10 @@ void onnx_conv_transpose(Node *n) {
             }
             int64_t wanted = shaped ? shape.data[shape.len - (size_t)w.sides + (size_t)i]
                                     : d.n * w.strides[i];
+            if (wanted < 0 || wanted > ONNX_MOST_SIZE) {
+                node_refuse(n, "its result has a size of %lld", (long long)wanted);
+                return;
+            }
             int64_t total = w.strides[i] * (d.n - 1) + more[i] + reach - wanted;
             /* A result larger than the windows reach has zeros at its end. */
             if (total < 0) {

@@ -329,7 +329,7 @@ void onnx_tile(Node *n) {
         return;
     }
     for (int i = 0; i < rank; i++)
-        dims[i] = in->dims[i].known ? num_int(in->dims[i].n * reps.data[i])
+        dims[i] = in->dims[i].known ? num_times(in->dims[i].n, reps.data[i])
                                     : num_text(fmt_text("(%s * %lld)", num_print(val_dim(in, i)),
                                                         (long long)reps.data[i]));
     const char *text = rank ? fmt_text("tile(%s, reps=%s)", in->text,
@@ -359,7 +359,7 @@ void onnx_concat(Node *n) {
             return;
         }
         parts[i] = in;
-        size = size.known && in->dims[axis].known ? num_int(size.n + in->dims[axis].n)
+        size = size.known && in->dims[axis].known ? num_plus(size.n, in->dims[axis].n)
                                                   : num_unknown();
     }
     v->dims[axis] = size;
@@ -580,8 +580,8 @@ void onnx_pad(Node *n) {
         str_printf(&ranges, "%s%s:%s", i ? ", " : "",
                    before[i] < 0 ? fmt_text("%lld", (long long)-before[i]) : "",
                    after[i] < 0 ? fmt_text("%lld", (long long)after[i]) : "");
-        v->dims[i] = in->dims[i].known ? num_int(in->dims[i].n + before[i] + after[i])
-                                       : num_unknown();
+        Num longer = in->dims[i].known ? num_plus(in->dims[i].n, before[i]) : num_unknown();
+        v->dims[i] = longer.known ? num_plus(longer.n, after[i]) : longer;
         if (strcmp(mode, "wrap") == 0 && in->dims[i].known &&
             (before[i] > in->dims[i].n || after[i] > in->dims[i].n))
             node_refuse(n, "it wraps around more than once");
@@ -616,19 +616,22 @@ void onnx_pad(Node *n) {
     node_bind(n, 0, v);
 }
 
+enum { MOST_BLOCK = 1 << 20 };
+
 void onnx_depth_to_space(Node *n) {
     Val *in = node_in(n, 0);
     int64_t b = attr_int(n, "blocksize", 1);
     const char *mode = attr_text(n, "mode", "DCR");
-    if (node_rank(n, 0) != 4) {
-        node_refuse(n, "of %d axes", in->rank);
+    if (node_rank(n, 0) != 4 || b < 1 || b > MOST_BLOCK) {
+        node_refuse(n, "of %d axes, in blocks of %lld", in->rank, (long long)b);
         return;
     }
     Num dims[4];
     for (int i = 0; i < 4; i++)
         dims[i] = !in->dims[i].known ? num_unknown()
                   : i == 0           ? in->dims[i]
-                           : num_int(i == 1 ? in->dims[i].n / (b * b) : in->dims[i].n * b);
+                  : i == 1           ? num_int(in->dims[i].n / (b * b))
+                                     : num_times(in->dims[i].n, b);
     node_bind(n, 0,
               val_tensor(fmt_text("nn.depth_to_space(%s, block_size=%lld, mode=\"%s\")", in->text,
                                   (long long)b, mode),
@@ -639,15 +642,16 @@ void onnx_space_to_depth(Node *n) {
     Val *in = node_in(n, 0);
     int64_t b = attr_int(n, "blocksize", 1);
     const char *mode = attr_text(n, "mode", "DCR");
-    if (node_rank(n, 0) != 4 || b < 1) {
-        node_refuse(n, "of %d axes", in->rank);
+    if (node_rank(n, 0) != 4 || b < 1 || b > MOST_BLOCK) {
+        node_refuse(n, "of %d axes, in blocks of %lld", in->rank, (long long)b);
         return;
     }
     Num dims[4];
     for (int i = 0; i < 4; i++)
         dims[i] = !in->dims[i].known ? num_unknown()
                   : i == 0           ? in->dims[i]
-                                     : num_int(i == 1 ? in->dims[i].n * b * b : in->dims[i].n / b);
+                  : i == 1           ? num_times(in->dims[i].n, b * b)
+                                     : num_int(in->dims[i].n / b);
     node_bind(n, 0,
               val_tensor(fmt_text("nn.space_to_depth(%s, block_size=%lld, mode=\"%s\")", in->text,
                                   (long long)b, mode),

@@ -90,6 +90,9 @@ void attr_ignore(Node *n, const char *name);              /* it does not change 
 
 /* ---- results --------------------------------------------------------------------------------- */
 Num num_int(int64_t n);
+/* The sum and the product where they are numbers, else unknown: sizes in models may be anything. */
+Num num_plus(int64_t a, int64_t b);
+Num num_times(int64_t a, int64_t b);
 Num num_text(const char *text);
 Num num_size(const char *text); /* of an expression that is not negative */
 Num num_unknown(void);

@@ -189,6 +189,14 @@ def models():
     whole = simple(mlp, weights)
     yield "truncated", whole[:len(whole) // 2]
     yield "deep", model(deep(100))
+    # Numbers that no tensor has.
+    most = 2 ** 63 - 1
+    yield "hostile", model(graph("hostile", [
+        node("DepthToSpace", "x", "a", "blocks", blocksize=0), node("AveragePool", "x", "b", "pads", kernel_shape=[2, 2], pads=[most] * 4),
+        node("ConvTranspose", "x w", "c", "more", kernel_shape=[2, 2], output_padding=[most, 1]),
+        node("ConvTranspose", "x w", "d", "wanted", kernel_shape=[2, 2], output_shape=[-most, 1]),
+        node("SpaceToDepth", "x", "e", "large", blocksize=most)],
+        [value("x", FLOAT, [1, 4, most, 2 ** 40])], [value(n) for n in "abcde"], [floats("w", [4, 1, 1, 1], [1, 2, 3, 4])]))
     yield "no_graph", fields((1, 8), (7, b""), (2, "x"))[:2] + field(2, "x") + field(7, b"\xff\xff")
 
 
