@@ -164,7 +164,6 @@ do_RETURN_OF : {
     const int32_t *from = code->lists + pc->b;
     const Instr *next_pc = fp[-1].pc;
     if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {
-        SAVE();
         MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c);
         f = &SLOT(pc->a);
         goto return_value;
@@ -520,7 +519,6 @@ do_TUPLE:
     NEXT();
 
 do_TUPLE_OF : {
-    SAVE();
     const int32_t *from = code->lists + pc->b;
     MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c);
     NEXT();

@@ -58,12 +58,17 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
     in->free_cells[size] = cell;
 }
 
-/* A tuple of `many` operands of a list. */
+/* A tuple of `many` operands of a list. The state is saved only where the collector may run. */
 #define MAKE_TUPLE(at, list, many)                                                                 \
     do {                                                                                           \
         uint32_t left = (many);                                                                    \
         const int32_t *item = (list);                                                              \
-        Tuple *made = cell_new(in, sizeof(Tuple) + left * sizeof(Value));                          \
+        size_t bytes = sizeof(Tuple) + left * sizeof(Value);                                       \
+        Tuple *made = cell_take(in, bytes);                                                        \
+        if (UNLIKELY(!made)) {                                                                     \
+            SAVE();                                                                                \
+            made = cell_new(in, bytes);                                                            \
+        }                                                                                          \
         *(void **)made = NULL;                                                                     \
         made->n = left;                                                                            \
         for (Value *made_item = made->items; left; made_item++, item++, left--)                    \
