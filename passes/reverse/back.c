@@ -258,7 +258,7 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     }
     Expr *frame = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
     Back *called;
-    Expr *call = back_call(w, callee, s->places, frame, ct, &called);
+    Expr *call = back_call(w, callee, s->places, frame, ct, s->e->args, &called);
     if (!*back_out(called)) {
         w->is_dead = program->waits = true;
         return;
@@ -532,7 +532,7 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         map_remove(&outside, k->params[i]);
     if (k->before)
         map_remove(&outside, k->before);
-    if (k->is_loop)
+    if (k->is_loop || !n->loops.len)
         back = keep_constants(n, back, &outside);
     n->program->changed |= save_vars(&end->saved, back, &outside);
     return back;

@@ -170,7 +170,37 @@ static bool calls_itself(const Instance *n, const Expr *call) {
     return false;
 }
 
+static uint32_t param_number(const Instance *n, const Var *v) {
+    uint32_t i = 0;
+    while (i < n->fn->fn->nparams && n->fn->fn->params[i] != v)
+        i++;
+    return i;
+}
+
+/* Whether there are calls of the same function in these steps, and all of them hand the parameter on. */
+static bool hands_on(const Instance *n, const Steps *steps, uint32_t param, bool *any) {
+    for (size_t i = 0; i < steps->steps.len; i++) {
+        const Step *s = steps->steps.data[i];
+        bool same = s->kind == STEP_CALL && s->callee && s->callee->fn == n->fn;
+        *any |= same;
+        if (same && named_by(n, s->e->args[param]) != n->fn->fn->params[param])
+            return false;
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            if (!hands_on(n, s->choices[k].steps, param, any))
+                return false;
+    }
+    for (uint32_t k = 0; steps->end == END_BRANCH && k < steps->branch->nchoices; k++)
+        if (!hands_on(n, steps->branch->choices[k].steps, param, any))
+            return false;
+    return true;
+}
+
 static bool is_constant(const Instance *n, const Var *v) {
+    if (!n->loops.len) {
+        uint32_t number = param_number(n, v);
+        bool any = false;
+        return number < n->fn->fn->nparams && hands_on(n, n->body, number, &any) && any;
+    }
     uint32_t param = 0, nparams = n->fn->fn->nparams, captured = 0;
     while (param < nparams && n->fn->fn->params[param] != v)
         param++;
@@ -290,7 +320,13 @@ Expr *back_call_loop(Way *w, Expr *chain) {
     return call;
 }
 
-Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, Back **called) {
+void add_kept_args(const Instance *n, Expr *const *given, Exprs *args) {
+    for (size_t i = 0; !n->loops.len && i < n->kept.len; i++)
+        vec_push(args, given[param_number(n, n->kept.data[i])]);
+}
+
+Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct,
+                Expr *const *given, Back **called) {
     Str known = {0}, any = {0};
     Exprs args = {0};
     vec_push(&args, frame);
@@ -310,6 +346,7 @@ Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct
     for (uint32_t i = 0; i < n->nslots; i++)
         if (n->slots[i]->shared)
             outline_flatten(&text, accs[i], &args);
+    add_kept_args(n, given, &args);
     if (!n->is_being_made && k->state == BACK_WAITS && mem_stack_left() > 2 * SPARE_STACK)
         back_make(k);
     return call_back(w, k, &args);

@@ -82,11 +82,12 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
                                   : block_let(&block, "seed", ones_like(&b, y));
     if (kind == GRAD_VJP)
         block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
-    Expr **back = mem_new_n(Expr *, 2);
-    back[0] = frame;
-    back[1] = seed;
+    Exprs back = {0};
+    vec_push(&back, frame);
+    vec_push(&back, seed);
+    add_kept_args(top, args, &back);
     Expr *g = expr_global(way->global, b_some_type("f"), b.span);
-    Expr *call_back = b_call(&b, g, back, 2, 0);
+    Expr *call_back = b_call(&b, g, back.data, (uint32_t)back.len, 0);
     call_back->type = back_type(way, NULL);
     Results given = back_results(way, &block, block_let(&block, "cts", call_back));
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);

@@ -208,7 +208,8 @@ struct Instance {
     VEC(Back *) backs;
     const char *back_out; /* of a function with loops: the outline of what all its ways back give */
     bool is_being_made;   /* one of its ways back is */
-    VarVec kept;          /* by the loops that pop frames, beside these: keep_constants */
+    VarVec
+        kept; /* by the loops that pop frames, or where there are none by the ways back, beside these: keep_constants */
     bool reached;
 };
 
@@ -515,11 +516,14 @@ Type *back_type(Back *k, Type *const *slots);
 Results back_results(Back *k, Block *block, Expr *value);
 /* Calls the loop that pops the frames of the function itself. */
 Expr *back_call_loop(Way *w, Expr *chain);
-/* Calls a way back of n, the slots of which are these places. */
-Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, Back **called);
+/* Calls a way back of n, which was given these arguments and the slots of which are these places. */
+Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct,
+                Expr *const *given, Back **called);
+/* Adds those of the arguments of n that its way back takes beside a frame. */
+void add_kept_args(const Instance *n, Expr *const *given, Exprs *args);
 
-/* What a loop's way back reads and what is the same in each step is no part of the frames but goes from step to step beside
- * them; parts of it are taken from it again. outside: the variables that the frame holds. */
+/* What the way back of a loop, or of a function that calls itself, reads and what is the same in each step or call is no part
+ * of the frames but goes beside them; parts of it are taken from it again. outside: the variables that the frame holds. */
 Expr *keep_constants(Instance *n, Expr *back, Map *outside);
 
 /* ---- make.c ---- */

@@ -346,7 +346,7 @@ static Expr *make_back(Back *k) {
     Build b = {n->fn->span};
     Block block = {.b = &b};
     Expr *frame = b_ref(&b, k->params[0]), *tag = NULL, *body = NULL;
-    uint32_t nparams = k->nparams, nkept = k->is_loop ? (uint32_t)n->kept.len : 0;
+    uint32_t nparams = k->nparams, nkept = k->is_loop || !n->loops.len ? (uint32_t)n->kept.len : 0;
     Var **params = mem_new_n(Var *, nparams + nkept);
     memcpy(params, k->params, nparams * sizeof *params);
     for (uint32_t i = 0; i < nkept; i++)
