@@ -42,7 +42,9 @@
  * stay in the cache, and the collector has no work with them. The value of a call stands first in its frame, where it is
  * read before the way back begins, and no two frames may become one tuple (passes/cse.c). Not so where the way back is a
  * function that a further derivative follows: there its frames are values like any other. Where nothing is saved, as by
- * `foldl(fn (acc, x) { Cons(x, acc) }, …)`, k is the number of steps.
+ * `foldl(fn (acc, x) { Cons(x, acc) }, …)`, k is the number of steps. What each step of a loop, or each call of a
+ * function by itself, hands on as it is goes beside the frames (keep_constants), which hold no value that is used
+ * elsewhere then.
  *
  * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
  * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *
