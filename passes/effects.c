@@ -130,16 +130,59 @@ static bool shapes_fit(Type *a, Type *b) {
     return true;
 }
 
+/* Passes find out more about variables than where these are read says (passes/known_type.h). */
+static Type *type_of(const Expr *e) { return e->kind == EXPR_VAR ? e->var->type : e->type; }
+
+/* A tensor of this type without elements, where it is one of floats and all sizes are known and not 0. */
+static Tensor *blank_of(Type *t) {
+    int64_t sizes[TENSOR_MAX_RANK];
+    uint32_t rank;
+    DType dtype;
+    if (!t || !known_shape(t, sizes, &rank) ||
+        !type_get_dtype(type_resolve(t)->tensor.dtype, &dtype) || !dtype_is_float(dtype))
+        return NULL;
+    for (uint32_t i = 0; i < rank; i++)
+        if (sizes[i] <= 0)
+            return NULL;
+    return tensor_blank(dtype, (int)rank, sizes);
+}
+
+/* Whether the call folds, multiplies or moves float tensors of known sizes, and its shape function takes these. */
+static bool fits_for_certain(const Expr *call) {
+    enum { MOST = 4 };
+    const Op *op = call->a->op;
+    bool folds = op->pattern == OP_REDUCE || op->pattern == OP_INJECTIVE;
+    bool takes = op->pattern == OP_PRODUCT || op->like_last || (folds && call->nargs == 1);
+    if (!takes || op->shape_mode != SHAPE_OF_SHAPES || op->cut || op->tuple || call->nargs > MOST)
+        return false;
+    Tensor *in[MOST];
+    for (uint32_t i = 0; i < call->nargs; i++) {
+        in[i] = blank_of(type_of(call->args[i]));
+        if (!in[i])
+            return false;
+    }
+    Diags unheard = {0};
+    OutSpec out;
+    OpCall checked = {.op = op,
+                      .attrs = call->attrs ? call->attrs : attrs_defaults(op),
+                      .nin = call->nargs,
+                      .in = in,
+                      .diags = &unheard};
+    return op->shape(&checked, &out) == 1;
+}
+
 static bool op_fails(const Expr *call) {
     const Op *op = call->a->op;
     if (call->nsizes || op->foreign || !op->lower || call->nargs == 0)
         return true;
+    if (fits_for_certain(call))
+        return false;
     bool plain = op == &op_zeros_like || op == &op_ones_like;
-    if (!plain && op_elements_fail(op, type_resolve(call->args[0]->type)))
+    if (!plain && op_elements_fail(op, type_resolve(type_of(call->args[0]))))
         return true;
     const Expr *x = call->args[0], *y = call->args[call->nargs - 1];
     bool same = x->kind == EXPR_VAR && y->kind == EXPR_VAR && x->var == y->var;
-    return call->nargs > 2 || (call->nargs == 2 && !same && !shapes_fit(x->type, y->type));
+    return call->nargs > 2 || (call->nargs == 2 && !same && !shapes_fit(type_of(x), type_of(y)));
 }
 
 static unsigned effects_of_builtin(const char *name) {

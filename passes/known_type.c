@@ -3,6 +3,8 @@
 
 #include "types/core/check.h"
 
+#include <string.h>
+
 enum {
     DEEPEST = 100,
     MOST_STEPS = 50000 /* of one walk: expressions may be shared many times */
@@ -34,6 +36,9 @@ static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
         Type *data = closed_type(k, value->a, depth);
         return data ? type_of_field(data, value) : NULL;
     }
+    if (value->kind == EXPR_CALL && value->a->kind == EXPR_BUILTIN &&
+        strcmp(value->a->symbol->text, "ad.settle") == 0)
+        return closed_type(k, value->args[0], depth);
     if (value->kind != EXPR_CALL || value->a->kind != EXPR_OP)
         return NULL;
     Expr *call = expr_copy(value);

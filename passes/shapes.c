@@ -9,10 +9,16 @@
  * shape of its operands where these have one shape, or are single numbers, and others have a `like` for their result. A value
  * is read in place of another one only where its elements are read there or later, so that nothing is kept longer.
  *
+ * A cotangent that is one number everywhere, as that of a mean, is that number where an element-wise operator meets it with
+ * a value of its shape:
+ *
+ *   let ct = expand_like(-1.0, x, average=True);  …  ct * x      becomes   -0.015625 * x      for 64 elements
+ *
  * It does not look into function literals, nor at shapes that broadcasting makes. */
 #include "ops/ops.h"
-#include "passes/pass.h"
+#include "passes/known_type.h"
 
+#include <math.h>
 #include <string.h>
 
 Expr *pass_shapes(PassCtx *ctx, Expr *e);
@@ -24,6 +30,8 @@ typedef struct Shaper {
     PassCtx *ctx;
     Map values;  /* Var -> the call of an operator, or of `ad.settle`, that it is bound to */
     Map origins; /* Var -> the variable whose shape it has, where that is another */
+    Map fills;   /* Var -> the literal that all its elements are */
+    KnownTypes types;
     Map last;    /* Var -> the number of the last statement that reads its elements, or ALWAYS */
     Map numbers; /* call of an operator with a `like` -> the number of its statement */
     uintptr_t now;
@@ -174,6 +182,83 @@ static void note(void *ctx, Expr *e) {
             note(s, e->args[i]);
 }
 
+/* ---- one number everywhere ------------------------------------------------------------------- */
+
+/* The literal that e is, or all elements of it; NULL: they differ, or that is not known. */
+static const Expr *find_fill(const Shaper *s, const Expr *e) {
+    if (e->kind == EXPR_VAR)
+        return map_find(&s->fills, e->var);
+    return e->kind == EXPR_LIT && !e->like && e->is_float ? e : NULL;
+}
+
+/* How many elements e has; 0: not known, or none. */
+static int64_t count_elements(Shaper *s, const Expr *e) {
+    uint32_t rank;
+    Type **dims, *type = known_type(&s->types, e);
+    int64_t count = 1, n;
+    if (!type || !type_get_rank(type, &rank, &dims))
+        return 0;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!type_get_int(dims[i], &n) || n <= 0 || __builtin_mul_overflow(count, n, &count))
+            return 0;
+    return count;
+}
+
+/* The literal that all elements of `expand_like` are, divided as its kernel divides. */
+static Expr *fill_of_expansion(Shaper *s, const Expr *e) {
+    const Expr *of = find_fill(s, e->args[0]);
+    Type *like = of ? known_type(&s->types, e->args[1]) : NULL;
+    DType t;
+    if (!like || !type_get_dtype(like, &t) || (t != DT_F32 && t != DT_F64))
+        return NULL;
+    double f = t == DT_F32 ? (float)of->f : of->f;
+    if (attrs_bool(e->attrs, "average")) {
+        int64_t n = e->args[0]->kind == EXPR_LIT ? count_elements(s, e->args[1]) : 0;
+        if (!n)
+            return NULL;
+        f = t == DT_F32 ? (float)f / (float)n : f / (double)n;
+    }
+    return f != 0 && isfinite(f) ? expr_float(f, t, e->span) : NULL;
+}
+
+static void note_fill(Shaper *s, const Var *v, const Expr *value) {
+    const Expr *fill = NULL;
+    if (is_settling(value))
+        fill = find_fill(s, value->args[0]);
+    else if (is_operator(value) && value->a->op == &op_expand_like && value->attrs)
+        fill = fill_of_expansion(s, value);
+    if (fill)
+        map_set(&s->fills, v, (Expr *)(uintptr_t)fill);
+}
+
+static bool have_one_shape(Shaper *s, const Expr *x, const Expr *y) {
+    Var *origin = find_origin(s, x, 0);
+    if (origin && origin == find_origin(s, y, 0))
+        return true;
+    Type *t = known_type(&s->types, x), *u = t ? known_type(&s->types, y) : NULL;
+    return u && type_equal(t, u);
+}
+
+/* An element-wise operator with the number in place of an operand that is that everywhere; e where neither is. */
+static Expr *use_fill(Shaper *s, Expr *e) {
+    for (uint32_t i = 0; i < 2 && e->nargs == 2; i++) {
+        Expr *x = e->args[i], *y = e->args[1 - i];
+        const Expr *fill = x->kind == EXPR_VAR ? find_fill(s, x) : NULL;
+        if (!fill || y->kind == EXPR_LIT || !have_one_shape(s, x, y))
+            continue;
+        if (fill->f == 1 && (e->a->op == &op_multiply || e->a->op == &op_strong_multiply))
+            return y;
+        Expr *made = expr_copy(e);
+        made->args = mem_new_n(Expr *, 2);
+        made->args[1 - i] = y;
+        made->args[i] = expr_copy(fill);
+        made->args[i]->span = x->span;
+        made->args[i]->inlined = x->inlined;
+        return made;
+    }
+    return e;
+}
+
 /* ---- the walk -------------------------------------------------------------------------------- */
 
 static Expr *rewrite(Shaper *s, Expr *e);
@@ -212,6 +297,10 @@ static Expr *rewrite_block(Shaper *s, Expr *e) {
     for (; e->kind == EXPR_LET; e = e->body) {
         pass_visit(s->ctx);
         Expr *value = rewrite(s, e->a), *link = e;
+        if (e->var && !e->rec && !e->var->scheme) {
+            value = known_types_bind(&s->types, e->var, value);
+            note_fill(s, e->var, value);
+        }
         if (e->var && !e->rec && (is_operator(value) || is_settling(value)))
             map_set(&s->values, e->var, value);
         else if (e->var && !e->rec && value->kind == EXPR_VAR)
@@ -236,12 +325,14 @@ static Expr *rewrite(Shaper *s, Expr *e) {
                                        : expr_map_children(e, rewrite_child, s);
     if (has_like(result))
         result = rewrite_like(s, result, e);
+    else if (is_elementwise(result))
+        result = use_fill(s, result);
     map_set(&s->done, e, result);
     return result;
 }
 
 Expr *pass_shapes(PassCtx *ctx, Expr *e) {
-    Shaper s = {.ctx = ctx, .root = e};
+    Shaper s = {.ctx = ctx, .types = {.ctx = ctx}, .root = e};
     note(&s, e);
     return rewrite(&s, e);
 }

@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 21, 852304, 40448, """
+program("the same through grad and optim.sgd", 17, 852048, 37888, """
 import loss;
 import nn;
 import optim;
@@ -151,7 +151,7 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 70, 80)
 
-program("the head of a list of 1,000 tensors with gradient", 4, 120000, 0, """
+program("the head of a list of 1,000 tensors with gradient", 3, 80000, 0, """
 let one: Tensor[(10000,), float32] = full(0.5, shape=[10000]);
 let xs: List[Tensor[(10000,), float32]] = map(fn (_) { one }, range(1000));
 def first(xs: List[Tensor[(10000,), float32]], s: float32) -> float32 { sum(hd(xs) * s) }
