@@ -44,6 +44,7 @@ typedef enum DiagForm {
     DIAG_FORM_SCALAR, /* a tensor of rank 0 */
     DIAG_FORM_TENSOR,
     DIAG_FORM_LIST,
+    DIAG_FORM_OPTION,
     DIAG_FORM_STRING,
     DIAG_FORM_TUPLE,
     DIAG_FORM_REF,

@@ -407,8 +407,10 @@ Expr *infer_cast(Infer *I, Ast *e) {
     if (!solver_unify(I->s, a->type, type_tensor(shape, solver_var(I->s, KIND_DTYPE)))) {
         Diag *d = infer_error(I, DIAG_R0201, a->span, "only tensors are cast, found %s",
                               type_text(a->type));
-        if (d)
+        if (d) {
+            d->found = diag_type(a->type);
             diag_set_label(d, "%s", type_text(a->type));
+        }
         return infer_error_expr(e->span);
     }
     solver_round_once(I->s, a, dtype);

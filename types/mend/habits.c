@@ -472,6 +472,18 @@ static void try_curried(Mender *m, size_t first, size_t last) {
     }
 }
 
+/* Tries `fn (x) { f(a, x) }` for `f(a)`, of which the last argument is to come. */
+static void try_partial(Mender *m, size_t first, size_t last) {
+    bool call = last > first + 2 && has_kind(m, last - 1, TOK_RPAREN);
+    int32_t open = call ? token(m, last - 1)->partner : -1;
+    if (open <= (int32_t)first || has_kind(m, last, TOK_LPAREN))
+        return;
+    const char *inside = mend_text(m, token(m, (size_t)open)->end, token(m, last - 1)->begin);
+    mend_try(m, MEND_REPLACE, token(m, first)->begin, token(m, last - 1)->end,
+             fmt_text("fn (x) { %s(%s, x) }",
+                      mend_text(m, token(m, first)->begin, token(m, (size_t)open)->begin), inside));
+}
+
 /* Tries a tuple for what is written as a tensor literal: `concatenate([a, b])`. */
 static void try_tuple(Mender *m, size_t first) {
     if (!has_kind(m, first + 1, TOK_LPAREN) || !has_kind(m, first + 2, TOK_LBRACKET) ||
@@ -513,6 +525,8 @@ void mend_habits(Mender *m) {
         try_elementwise(m, first, last);
         if (!mend_is_done(m))
             try_curried(m, first, last);
+        if (!mend_is_done(m))
+            try_partial(m, first, last);
     }
     if (m->d->code == DIAG_R0401)
         try_floats(m, first, last);

@@ -372,6 +372,23 @@ static void declarations(Slips *s, size_t i) {
     replace(s, begin_of(s, head), end_before(s, end), str_text(&text));
 }
 
+/* Point { x, y }: the values of fields have their names. */
+static void puns(Slips *s, size_t i) {
+    size_t open = i;
+    while (open > 1 && !is(s, open, "{") && i - open < BEFORE)
+        open--;
+    int32_t close = token(s, open < count(s) ? open : 0)->partner;
+    if (!is_any(s, i, ", }") || !is(s, open, "{") || !is_name(s, open - 1) || close < 0)
+        return;
+    SlipEdits c = {0};
+    for (size_t k = open + 1; k < (size_t)close; k = behind(s, k))
+        if (is_name(s, k) && is_any(s, k - 1, "{ ,") && is_any(s, k + 1, ", }"))
+            edit(&c, token(s, k)->end, token(s, k)->end,
+                 fmt_text(": %s", tokens_text(s, k, k + 1)));
+    if (c.len)
+        offer(s, &c);
+}
+
 /* Tensor[(2, 3)]     Tensor[[2, 3], float32]     Tensor<(2, 3), float32> */
 static void tensors(Slips *s, size_t i) {
     size_t at = i;
@@ -656,12 +673,12 @@ static void casts(Slips *s, size_t i) {
 
 /* In the order in which they are tried. */
 const SlipShape slip_shapes[] = {
-    {imports, false},     {formats, false},        {comments, true},     {strings, false},
-    {identities, false},  {comprehensions, false}, {equals, false},      {renewals, false},
-    {updates, false},     {returns, true},         {conditions, true},   {literals, true},
-    {arrows, true},       {definitions, false},    {typed_names, false}, {let_functions, false},
-    {tuples, false},      {declarations, false},   {tensors, false},     {matches, false},
-    {remainders, false},  {sizes, false},          {fractions, false},   {casts, false},
-    {infix_words, false}, {assertions, false},
+    {imports, false},    {formats, false},        {comments, true},     {strings, false},
+    {identities, false}, {comprehensions, false}, {equals, false},      {renewals, false},
+    {updates, false},    {returns, true},         {conditions, true},   {literals, true},
+    {arrows, true},      {definitions, false},    {typed_names, false}, {let_functions, false},
+    {tuples, false},     {declarations, false},   {tensors, false},     {matches, false},
+    {remainders, false}, {sizes, false},          {fractions, false},   {casts, false},
+    {puns, false},       {infix_words, false},    {assertions, false},
 };
 const size_t slip_nshapes = sizeof slip_shapes / sizeof *slip_shapes;

@@ -293,6 +293,15 @@ static bool is_many_bools(const Diag *d) {
            d->found.form == DIAG_FORM_TENSOR;
 }
 
+/* Tries `get_or(o, 0)` for an Option where its value is wanted. */
+static void try_value_of_option(Mender *m, Span s, DiagForm form) {
+    static const char *const otherwise[] = {"0.0", "0", "\"\""};
+    bool here = s.source == m->source && s.begin < s.end && s.end - s.begin <= MAX_OPERAND;
+    for (size_t k = 0; k < 3 && here && form == DIAG_FORM_OPTION && !mend_is_done(m); k++)
+        mend_try(m, MEND_REPLACE, s.begin, s.end,
+                 fmt_text("get_or(%s, %s)", mend_text(m, s.begin, s.end), otherwise[k]));
+}
+
 void mend_wrap(Mender *m) {
     DiagCode c = m->d->code;
     const char *family = diag_get_info(c)->name;
@@ -310,8 +319,12 @@ void mend_wrap(Mender *m) {
         try_logical_not(m);
     if (small && (c == DIAG_R0204 || is_many_bools(m->d)))
         try_any_and_all(m);
-    if (c == DIAG_R0201)
+    if (c == DIAG_R0201) {
+        try_value_of_option(m, (Span){m->source, m->place.begin, m->place.end}, m->d->found.form);
+        for (size_t i = 0; i < m->d->labels.len; i++)
+            try_value_of_option(m, m->d->labels.data[i].span, m->d->labels.data[i].type.form);
         try_other_joins(m);
+    }
     if (small && c == DIAG_R0201 && m->d->expected.form == DIAG_FORM_STRING && !mend_is_done(m))
         mend_try(m, MEND_REPLACE, m->place.begin, m->place.end,
                  fmt_text("show(%s)", mend_text(m, m->place.begin, m->place.end)));

@@ -222,6 +222,8 @@ DiagType diag_type(Type *t) {
     case TY_DATA:
         if (type_is_list(t))
             out.form = DIAG_FORM_LIST;
+        else if (strcmp(t->decl->name->text, "Option") == 0)
+            out.form = DIAG_FORM_OPTION; /* a mistaken one is refused when the change is tried */
         break;
     case TY_DTYPE:
     case TY_VAR:
