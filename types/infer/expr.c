@@ -175,7 +175,7 @@ static Expr *global_expr(Infer *I, Global *g, Span span, Type **type_args, uint3
     }
     if (!g->scheme && g == I->current && ast_fn_is_annotated(g->item->fn))
         infer_announce_def(I, g->item, g); /* a recursive call, at the annotated type */
-    if (!g->scheme) { /* the error was reported at the item that binds it */
+    if (!g->scheme) {                      /* the error was reported at the item that binds it */
         I->uses_failed = true;
         return infer_error_expr(span);
     }
