@@ -261,7 +261,7 @@ static const Val *sequence_in(Node *n, uint32_t i) {
 /* A place, counted from the end when it is negative. */
 static const char *place_text(Node *n, uint32_t i) {
     const Val *v = node_in(n, i);
-    if (v->has_nums && v->nums.data[0].known && v->nums.data[0].n >= 0)
+    if (v->has_nums && v->nums.len && v->nums.data[0].known && v->nums.data[0].n >= 0)
         return num_print(v->nums.data[0]);
     return node_dtype(n, i) == DT_I32 ? v->text : fmt_text("cast(%s, dtype=int32)", v->text);
 }

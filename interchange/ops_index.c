@@ -14,7 +14,7 @@ void onnx_gather(Node *n) {
     for (int i = 0; i < rank + k - 1; i++)
         dims[i] = i < axis ? in->dims[i] : i < axis + k ? at->dims[i - axis] : in->dims[i - k + 1];
     Val *v = val_tensor(NULL, node_dtype(n, 0), rank + k - 1, dims);
-    bool one = k == 0 && at->has_nums && at->nums.data[0].known;
+    bool one = k == 0 && at->has_nums && at->nums.len && at->nums.data[0].known;
     if (one) {
         Str places = {0};
         for (int64_t i = 0; i < axis; i++)

@@ -275,7 +275,8 @@ void onnx_dropout(Node *n) {
     Val *in = node_in(n, 0);
     if (node_has(n, 2)) {
         const Val *mode = node_in(n, 2);
-        if (!mode->has_nums || !mode->nums.data[0].known || mode->nums.data[0].n) {
+        if (!mode->has_nums || !mode->nums.len || !mode->nums.data[0].known ||
+            mode->nums.data[0].n) {
             node_refuse(n, "training_mode: its random numbers would be others");
             return;
         }

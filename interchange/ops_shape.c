@@ -709,9 +709,10 @@ void onnx_range(Node *n) {
     const char *at[3];
     for (uint32_t i = 0; i < 3; i++) {
         const Val *v = node_in(n, i);
-        at[i] = v->has_nums && num_print(v->nums.data[0]) ? num_print(v->nums.data[0]) : v->text;
+        bool one = v->has_nums && v->nums.len == 1;
+        at[i] = one && num_print(v->nums.data[0]) ? num_print(v->nums.data[0]) : v->text;
         if (v->rank == 1)
-            at[i] = v->has_nums ? at[i] : fmt_text("%s[0]", v->text);
+            at[i] = one ? at[i] : fmt_text("%s[0]", v->text);
     }
     if (ints && b->nums.data[0].known && e->nums.data[0].known && s->nums.data[0].known &&
         s->nums.data[0].n && is_moderate(b->nums.data[0].n) && is_moderate(e->nums.data[0].n) &&

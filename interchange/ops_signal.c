@@ -67,7 +67,8 @@ static bool read_signal(Node *n, Signal *s) {
     if (n->failed)
         return false;
     Num own = in->dims[s->axis], parts = in->dims[s->rank - 1];
-    if (s->axis == s->rank - 1 || !own.known || !parts.known || parts.n < 1 || parts.n > 2)
+    if (s->axis == s->rank - 1 || !own.known || !parts.known || parts.n < 1 || parts.n > 2 ||
+        own.n > 1 << 30)
         return node_refuse(n, "along an axis of a size that is not known");
     s->given = own.n;
     s->length = length.len ? length.data[0] : s->inverse && s->onesided ? 2 * (own.n - 1) : own.n;

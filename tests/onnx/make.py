@@ -197,6 +197,8 @@ def models():
         node("ConvTranspose", "x w", "d", "wanted", kernel_shape=[2, 2], output_shape=[-most, 1]),
         node("SpaceToDepth", "x", "e", "large", blocksize=most)],
         [value("x", FLOAT, [1, 4, most, 2 ** 40])], [value(n) for n in "abcde"], [floats("w", [4, 1, 1, 1], [1, 2, 3, 4])]))
+    yield "range_of_none", simple([node("Shape", "x", "s", start=1, end=1), node("Range", "zero s one", "y")],
+                                  [ints("zero", [], [0]), ints("one", [], [1])])
     yield "no_graph", fields((1, 8), (7, b""), (2, "x"))[:2] + field(2, "x") + field(7, b"\xff\xff")
 
 
