@@ -270,7 +270,7 @@ def memory(s):
         for mb in (2, 5, 10, 20, 100):
             r = s.run(["-e", "1 + 1"], before=limit_of(resource.RLIMIT_DATA, mb << 20))
             s.check("memory: %d MB of data segment" % mb, None if r.status == 0 or "data segment is limited" in r.err else "no word of it", r)
-        for mb in (4, 8, 16, 24, 32, 48, 64):
+        for mb in (6, 8, 16, 24, 32, 48, 64):  # below 5 the kernel cannot map the program itself, and kills it
             r = s.run(["-e", "1 + 1"], before=limit_of(resource.RLIMIT_AS, mb << 20))
             s.check("memory: %d MB of address space" % mb, None if r.status == 0 or "address space is limited" in r.err or
                     "shared libraries" in r.err else "no word of it", r)
