@@ -432,5 +432,5 @@ bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
         site.attrs = call->attrs;
     else
         site.attrs = attrs_defaults(site.op);
-    return apply_op(in, &site, args, machine_span(in), out);
+    return apply_op(in, &site, args, call->span, out);
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SETS = 512, WAYS = 8, SWEEP_AFTER = 256, FEW = 8, ELEMENT = 64 };
+enum { SETS = 512, WAYS = 8, RECENT = 256, SWEEP_AFTER = 256, FEW = 8, ELEMENT = 64 };
 
 /* An argument: a tensor, or a scalar of that dtype. */
 typedef struct Operand {
@@ -35,6 +35,7 @@ typedef struct Kept {
 
 typedef struct Plans {
     Kept *table[SETS][WAYS];
+    Kept *recent[RECENT]; /* the last one of what is called, whatever its arguments were */
     uint64_t clock;
     uint32_t made; /* since the last sweep */
 } Plans;
@@ -99,9 +100,17 @@ static Kept *find(Plans *p, uint64_t hash, const PlanCall *call, const Operand *
     return NULL;
 }
 
+/* Where the last plan of what is called stands. Most calls have arguments of the same layouts as the last time, so the
+ * hash of these is not needed. */
+static Kept **find_recent(Plans *p, const PlanCall *call) {
+    uintptr_t number = (uintptr_t)call->what ^ (uintptr_t)call->more << 1;
+    return &p->recent[(number >> 4 ^ number >> 12) % RECENT];
+}
+
 /* Drops the plans of code that is gone, as after a redefinition. */
 static void sweep(Plans *p) {
     p->made = 0;
+    memset(p->recent, 0, sizeof p->recent);
     for (int i = 0; i < SETS; i++)
         for (int j = 0; j < WAYS; j++)
             if (p->table[i][j] && !is_alive(p->table[i][j]))
@@ -153,8 +162,8 @@ static Kept *kept_new(const PlanCall *call, const Operand *in, uint32_t n) {
     return k;
 }
 
-static Template *make_template(Interp *in, const PlanCall *call, uint64_t hash,
-                               const Operand *operands, uint32_t n, PlanMake make, void *ctx) {
+static Kept *make_template(Interp *in, const PlanCall *call, uint64_t hash, const Operand *operands,
+                           uint32_t n, PlanMake make, void *ctx) {
     Tensor **blank = mem_new_n(Tensor *, n + 1);
     for (uint32_t i = 0; i < n; i++)
         blank[i] = operands[i].tensor ? tensor_blank_like(operands[i].tensor)
@@ -169,7 +178,23 @@ static Template *make_template(Interp *in, const PlanCall *call, uint64_t hash,
     if (!in->plans)
         in->plans = mem_new(Plans);
     put(in->plans, k);
-    return t;
+    return k;
+}
+
+/* The plan of the call: the last one, one that is kept, or a new one. */
+static Template *get_template(Interp *in, const PlanCall *call, const Operands *o, PlanMake make,
+                              void *ctx) {
+    Kept **recent = in->plans ? find_recent(in->plans, call) : NULL;
+    if (recent && *recent && is_of(*recent, call, o->in, o->n)) {
+        (*recent)->used = ++in->plans->clock;
+        return (*recent)->template;
+    }
+    uint64_t hash = hash_call(call, o->in, o->n);
+    Kept *k = in->plans ? find(in->plans, hash, call, o->in, o->n) : NULL;
+    k = k ? k : make_template(in, call, hash, o->in, o->n, make, ctx);
+    if (k)
+        *find_recent(in->plans, call) = k;
+    return k ? k->template : NULL;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -237,7 +262,8 @@ static void make_results(const Template *t, char **at, const Operands *o, const 
         if (places[i] >= 0) {
             outs[i] = (Tensor *)(uintptr_t)o->in[places[i]].tensor;
             outs[i]->accumulates = 0; /* it is another value now, which a program may see */
-            packed_forget(outs[i]->buffer);
+            if (outs[i]->buffer->packed)
+                packed_forget(outs[i]->buffer);
         } else {
             outs[i] = tensor_new(t->out[i].dtype, t->out[i].rank, t->out[i].shape);
         }
@@ -357,15 +383,14 @@ uint32_t count_operands(const Value *args, uint32_t n) {
 
 static int32_t run_on(Interp *in, const PlanCall *call, const Operands *o, PlanMake make, void *ctx,
                       Value *out) {
-    uint64_t hash = hash_call(call, o->in, o->n);
-    Kept *k = in->plans ? find(in->plans, hash, call, o->in, o->n) : NULL;
-    Template *t = k ? k->template : make_template(in, call, hash, o->in, o->n, make, ctx);
+    Template *t = get_template(in, call, o, make, ctx);
     if (!t)
         return PLAN_NONE;
     enum { ROOM = 24 };
     if (t->nslots <= ROOM) {
         char *at[ROOM];
-        memcpy(at, o->at, sizeof *at * o->n);
+        for (uint32_t i = 0; i < o->n; i++)
+            at[i] = o->at[i];
         return run_template(in, t, at, call, o, out);
     }
     char **at = mem_new_n(char *, t->nslots);
@@ -385,8 +410,9 @@ int32_t plans_run(Interp *in, const PlanCall *call, const Value *args, uint32_t 
         o.at = mem_new_n(char *, count);
         o.elements = mem_bytes((size_t)count * ELEMENT);
     }
-    PlanCall flat = *call; /* arguments that are tuples of several operands own none */
-    if (count != nargs) {
+    PlanCall flat;
+    if (count != nargs) { /* arguments that are tuples of several operands own none */
+        flat = *call;
         flat.dying = 0;
         call = &flat;
     }
