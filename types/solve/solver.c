@@ -616,8 +616,8 @@ static void report_mismatch(Solver *s, Relation *r, int arg, Type *with) {
         diag_note_type(d, have);
         return;
     case MISMATCH_RANK:
-        d = rel_error(s, r, DIAG_R0313, "%s must have %u axes, it has %u", place, m->b->nargs,
-                      m->a->nargs);
+        d = rel_error(s, r, DIAG_R0313, "%s must have %u %s, it has %u", place, m->b->nargs,
+                      m->b->nargs == 1 ? "axis" : "axes", m->a->nargs);
         break;
     case MISMATCH_DIM:
         if (m->axis >= 0)
