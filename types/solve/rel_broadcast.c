@@ -566,9 +566,11 @@ RelStatus relate_compare(Solver *s, Relation *r) {
     Type *shape = c->tag == TY_TENSOR ? c->tensor.shape : solver_var(s, KIND_SHAPE);
     if (!rel_unify(s, r, -1, type_tensor(shape, type_dtype(DT_BOOL))))
         return REL_FAIL;
-    bool open = true; /* they may be Strings */
-    for (uint32_t i = 0; i + 1 < r->nargs; i++)
-        open = open && type_resolve(r->args[i])->tag == TY_VAR;
+    bool open = true; /* they may be Strings, those of a signature, too */
+    for (uint32_t i = 0; i + 1 < r->nargs; i++) {
+        TypeTag tag = type_resolve(r->args[i])->tag;
+        open = open && (tag == TY_VAR || tag == TY_PARAM);
+    }
     if (open)
         return REL_WAIT;
     return relate_inputs(s, r, r->args, r->nargs - 1, true);
