@@ -266,8 +266,10 @@ static bool choose(const AttrSpec *spec, const char *values, uint32_t which, Att
         p = strchr(p, ';') + 1;
     *out = attr_parse(fmt_text("%.*s", (int)strcspn(p, ";"), p));
     switch (spec->type) {
-    case AT_INT:
-    case AT_DIM: return out->kind == ATTR_INT || (spec->type == AT_DIM && out->kind == ATTR_NONE);
+    case AT_INT: return out->kind == ATTR_INT;
+    case AT_DIM: /* the checker puts the default for None */
+        return out->kind == ATTR_INT ||
+               (out->kind == ATTR_NONE && spec->initial && strcmp(spec->initial, "None") == 0);
     case AT_INT_OPT: return out->kind == ATTR_INT || out->kind == ATTR_NONE;
     case AT_INTS:
     case AT_DIMS: return out->kind == ATTR_LIST;
