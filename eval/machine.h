@@ -98,6 +98,8 @@ void stack_fini(Interp *in);
 /* Makes room for an activation that ends at `top`. False after a diagnostic. */
 bool stack_grow(Interp *in, const Value *top, const Frame *fp);
 void stack_trim(Interp *in);
+/* As trace_since, without a limit to memory. */
+void stack_trace(Interp *in, size_t since);
 /* The heap's limit follows what tensors take. */
 void stack_share(Interp *in);
 /* After an evaluation: clears the dead part of the C stack, so that its values can be collected. */

@@ -777,13 +777,11 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
         } else {
             status = EVAL_FAILED;
         }
-        if (status == EVAL_FAILED)
-            trace_since(in, since);
     } else {
         status = stack_escaped(in);
-        if (status == EVAL_FAILED)
-            trace_since(in, since);
     }
+    if (status == EVAL_FAILED)
+        stack_trace(in, since);
     in->escape = outer;
     in->fp = frames;
     in->top = base;

@@ -133,6 +133,13 @@ static void use_large_pages(void *from, void *to) {
         madvise((void *)begin, (uintptr_t)to - begin, MADV_HUGEPAGE);
 }
 
+/* A trace takes memory, of which there may be none within the limit: what failed holds it until its frames are left. */
+void stack_trace(Interp *in, size_t since) {
+    mem_set_heap_limit(0);
+    trace_since(in, since);
+    share_limit(in);
+}
+
 static void out_of_memory_fail(Interp *in) {
     in->escape = NULL;
     mem_set_heap_limit(0); /* what the report takes; share_limit sets it again */

@@ -367,6 +367,7 @@ def prompts(s):
     s.write("half.rly", "def kept2() { 1 }\nlet y = 1 / 0;\ndef kept3() { 2 }")
     files += ["binary.rly", "endless.rly", "half.rly", "missing.rly", "."]
     s.later(job([(":load " + f, ":load " + s.path(f)) for f in files], ["--memory=300M"]))
+    s.later(job([("memory", "{ let eat = fn (l) { eat(1 :: l) }; eat(Nil) }")], ["--memory=64M"]))
     greedy = ["ones(shape=[100000000])", 'def f(s) { f(s ++ s) } f("ab")', "range(100000000)", "def g(x) { 1 + g(x) } g(1)",
               "def h(l) { h(1 :: l) } h(Nil)", "def kept(x : int32) { base + nope }", "let base = 1 / 0",
               "type T { A(Nope) }", 'let kept : int32 = error("no")', "import nothing;", ":load", ":nope", ":type nope", ":ir nope",
