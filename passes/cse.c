@@ -4,7 +4,7 @@
  *   let a = x * y; let b = f(x * y); a + b              becomes   let a = x * y; let b = f(a); a + b
  *   let p = t.0; if (c) { t.0 + 1 } else { p }          becomes   let p = t.0; if (c) { p + 1 } else { p }
  *   sin(x) * sin(x)                                     becomes   let t = sin(x); t * t
- *   let b = collapse_sum_like(a, x); f(b)               becomes   f(a), where a and x are of one type
+ *   let b = cast_like(a, x); f(b)                       becomes   f(a), where a and x are of one type
  *
  * Two expressions are the same if they apply the same operator, constructor or projection to the
  * same names and literals. The first must have been evaluated wherever the second is: it is bound by a `let`
@@ -169,15 +169,6 @@ static bool may_share(Finder *f, Expr *e) {
 
 /* ---- what gives its argument as it is --------------------------------------------------------- */
 
-/* Whether the operator gives its first argument as it is where both arguments are of one type. */
-static bool is_conversion_like(const Op *op) {
-    return op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like;
-}
-
-static bool is_settling(const Expr *call) {
-    return call->a->kind == EXPR_BUILTIN && strcmp(call->a->symbol->text, "ad.settle") == 0;
-}
-
 /* Only a tensor that `ad.add` gave may be one that is still added to in place: what an operator or `ad.settle` gives is settled. */
 static bool is_settled(Finder *f, const Expr *e) {
     const Expr *value = map_find(&f->types.values, e->var);
@@ -191,8 +182,7 @@ static Expr *argument_that_is_value(Finder *f, const Expr *e) {
     Expr *x = e->args[0];
     if (e->a->kind == EXPR_BUILTIN)
         return is_settling(e) && x->kind == EXPR_VAR && is_settled(f, x) ? x : NULL;
-    if (e->a->kind != EXPR_OP || !is_conversion_like(e->a->op) || e->nargs != 2 ||
-        e->args[1]->kind != EXPR_VAR)
+    if (e->a->kind != EXPR_OP || e->a->op != &op_cast_like || e->nargs != 2)
         return NULL;
     Type *from = known_type(&f->types, x), *to = from ? known_type(&f->types, e->args[1]) : NULL;
     return to && from->tag == TY_TENSOR && type_equal(from, to) ? x : NULL;
@@ -250,7 +240,7 @@ static Expr *find_block(Finder *f, Expr *e) {
             Expr *argument = argument_that_is_value(f, value);
             value = argument ? argument : value;
             value = known_types_bind(&f->types, e->var, value);
-            if (value->kind == EXPR_VAR && e->a->kind != EXPR_VAR) {
+            if (value->kind == EXPR_VAR) {
                 map_set(&f->atoms, e->var, value->var);
                 continue;
             }

@@ -12,6 +12,11 @@ enum {
 
 static Type *closed_type(KnownTypes *k, const Expr *e, int depth);
 
+bool is_settling(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strcmp(e->a->symbol->text, "ad.settle") == 0;
+}
+
 static Type *type_of_field(Type *data, const Expr *e) {
     if (e->kind == EXPR_PROJ)
         return data->tag == TY_TUPLE && (uint32_t)e->index < data->nargs
@@ -36,8 +41,7 @@ static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
         Type *data = closed_type(k, value->a, depth);
         return data ? type_of_field(data, value) : NULL;
     }
-    if (value->kind == EXPR_CALL && value->a->kind == EXPR_BUILTIN &&
-        strcmp(value->a->symbol->text, "ad.settle") == 0)
+    if (is_settling(value))
         return closed_type(k, value->args[0], depth);
     if (value->kind != EXPR_CALL || value->a->kind != EXPR_OP)
         return NULL;

@@ -24,4 +24,7 @@ Type *known_type(KnownTypes *k, const Expr *e);
 /* Notes what v is bound to: value, with the types of its operators as far as they are known now. v gets its type, too. */
 Expr *known_types_bind(KnownTypes *k, Var *v, Expr *value);
 
+/* Whether e is `ad.settle(ct)`, which gives its argument, a cotangent, as it is. */
+bool is_settling(const Expr *e);
+
 #endif

@@ -61,12 +61,6 @@ static bool is_elementwise(const Expr *e) {
            (op->pattern == OP_ELEMWISE || op->pattern == OP_BROADCAST);
 }
 
-/* Whether e gives its argument, a cotangent, as it is. */
-static bool is_settling(const Expr *e) {
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-           strcmp(e->a->symbol->text, "ad.settle") == 0;
-}
-
 static bool is_number(const Expr *e) {
     uint32_t rank;
     Type **dims, *t = e->kind == EXPR_VAR ? e->var->type : e->type;
@@ -286,10 +280,8 @@ static Expr *choose_like(Shaper *s, Expr *e, const Expr *was) {
 }
 
 static Expr *rewrite_like(Shaper *s, Expr *e, const Expr *was) {
-    Var *origin = is_conversion(e->a->op) ? find_origin(s, e->args[0], 0) : NULL;
-    if (origin && origin == find_origin(s, e->args[1], 0))
-        return e->args[0];
-    return choose_like(s, e, was);
+    bool same = is_conversion(e->a->op) && have_one_shape(s, e->args[0], e->args[1]);
+    return same ? e->args[0] : choose_like(s, e, was);
 }
 
 static Expr *rewrite_block(Shaper *s, Expr *e) {
