@@ -100,7 +100,8 @@ Type *infer_written_sizes(const Op *op, const Ast *call, Expr *const *args) {
 
 const Op *infer_accept(Infer *I, const Op *op, Expr **args, uint32_t n, const Attrs **attrs) {
     DType t;
-    if (n == 2 && op->nargs == 2 && op_attr_index(op, "out_dtype") >= 0)
+    bool packs = op_attr_index(op, "pack_dtype") >= 0; /* words of bits have a dtype of their own */
+    if (n == 2 && op->nargs == 2 && op_attr_index(op, "out_dtype") >= 0 && !packs)
         mix_dtypes(args, *attrs);
     if (op == &op_nn_matmul && n == 2)
         *attrs = transpose_batches(I, args, *attrs);
