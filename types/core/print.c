@@ -248,6 +248,45 @@ static void print_infix(Printer *p, Expr *a, BinOp op, Expr *b, Prec prec) {
     close_paren(p, parens);
 }
 
+/* A size of a call as it is written: without the conversion to int64 that it got when it was read. */
+static const Symbol *size_text(Printer *p, Expr *size) {
+    DType dtype;
+    bool converts = size->kind == EXPR_CALL && size->a->kind == EXPR_OP &&
+                    size->a->op == &op_cast && size->attrs &&
+                    attrs_dtype(size->attrs, "dtype", &dtype) && dtype == DT_I64;
+    Str text = {0}, *out = p->out;
+    p->out = &text;
+    print(p, converts ? size->args[0] : size, PREC_ASSIGN);
+    p->out = out;
+    return sym_intern(text.text);
+}
+
+/* v with the expressions of the call's sizes from *next on, which are evaluated in this order. */
+static AttrValue with_sizes(Printer *p, const Expr *call, AttrValue v, uint32_t *next) {
+    if (v.kind == ATTR_DIM && *next < call->nsizes) {
+        v.kind = ATTR_REF;
+        v.ref = size_text(p, call->sizes[(*next)++]);
+    } else if (v.kind == ATTR_LIST) {
+        AttrValue *items = mem_new_n(AttrValue, v.list.n + 1);
+        for (uint32_t i = 0; i < v.list.n; i++)
+            items[i] = with_sizes(p, call, v.list.items[i], next);
+        v.list.items = items;
+    }
+    return v;
+}
+
+static void print_attrs(Printer *p, Str *out, const Expr *e) {
+    if (!e->nsizes || p->options.tvm) {
+        attrs_print(out, e->attrs);
+        return;
+    }
+    AttrValue *values = mem_new_n(AttrValue, e->attrs->op->nattrs + 1);
+    uint32_t next = 0;
+    for (int i = 0; i < e->attrs->op->nattrs; i++)
+        values[i] = with_sizes(p, e, e->attrs->values[i], &next);
+    attrs_print(out, &(Attrs){e->attrs->op, values});
+}
+
 static void print_args(Printer *p, Expr *e) {
     str_add_char(p->out, '(');
     for (uint32_t i = 0; i < e->nargs; i++) {
@@ -257,7 +296,7 @@ static void print_args(Printer *p, Expr *e) {
     }
     if (e->attrs) {
         Str attrs = {0};
-        attrs_print(&attrs, e->attrs);
+        print_attrs(p, &attrs, e);
         if (attrs.len)
             str_printf(p->out, "%s%s", e->nargs ? ", " : "", attrs.text);
     }
