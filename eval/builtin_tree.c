@@ -161,19 +161,14 @@ static Value visit_leaf(LeafMap *m, Value x, Value y) {
     return leaf;
 }
 
-static bool visit_leaves(const BuiltinCall *call, Vector *w, Value *out) {
-    LeafMap m = {.call = call, .leaf = visit_leaf, .ctx = w, .keep_other = true};
-    return leaf_map_run(&m, call->args[0], value_unit(), out);
-}
-
 static bool flatten(const BuiltinCall *call, DType dtype, bool exact, Value *out) {
     Vector w = {.dtype = dtype, .exact = exact};
-    Value ignored;
-    if (!visit_leaves(call, &w, &ignored))
+    LeafMap m = {.call = call, .leaf = visit_leaf, .ctx = &w};
+    if (!leaf_map_visit(&m, call->args[0], value_unit()))
         return false;
     Tensor *vector = tensor_new(dtype, 1, &w.count);
     w = (Vector){.dtype = dtype, .data = tensor_data(vector)};
-    visit_leaves(call, &w, &ignored);
+    (void)leaf_map_visit(&m, call->args[0], value_unit());
     *out = value_tensor(vector);
     return true;
 }
@@ -191,7 +186,8 @@ bool builtin_tree_unflatten(const BuiltinCall *call, Value *out) {
     if (call->args[1].tag == VAL_DUAL)
         return fail(call, "a value that `grad` differentiates cannot be taken apart");
     Vector w = {.dtype = vector->dtype, .from = tensor_contiguous(vector)};
-    return visit_leaves(call, &w, out) &&
+    LeafMap m = {.call = call, .leaf = visit_leaf, .ctx = &w, .keep_other = true};
+    return leaf_map_run(&m, call->args[0], value_unit(), out) &&
            (w.count == vector->count ||
             fail(call, "the vector is longer than the data it is to fill"));
 }

@@ -2,11 +2,10 @@
 #include "eval/plan_text.h"
 
 #include "eval/fuse_impl.h"
+#include "tensor/buffer.h"
 #include "types/core/check.h"
 
 #include <string.h>
-
-enum { TENSOR_ALIGNMENT = 64 }; /* of elements: tensor/buffer.h */
 
 typedef struct Planner {
     Interp *in;
@@ -279,7 +278,7 @@ static Expr *place_new(Planner *p, const Launch *l, Type *type) {
     Expr *shape, *bytes = storage_of(l, type, &shape);
     if (!bytes)
         return call_memory(p, "alloc_as_needed", NULL, 0, type_unit());
-    Expr *room[3] = {bytes, shape, bytes_of(TENSOR_ALIGNMENT)};
+    Expr *room[3] = {bytes, shape, bytes_of(BUFFER_ALIGNMENT)};
     Expr *storage = call_memory(p, "alloc_storage", room, 3, type_unit());
     Expr *args[3] = {storage, bytes_of(0), shape};
     return call_memory(p, "alloc_tensor", args, 3, type_unit());

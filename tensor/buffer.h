@@ -5,7 +5,8 @@
 
 #include "tensor/tensor.h"
 
-/* 64-byte aligned, contents undefined, owners 1. Never NULL. */
+enum { BUFFER_ALIGNMENT = 64 }; /* of elements, in bytes */
+/* Aligned so, contents undefined, owners 1. Never NULL. */
 Buffer *buffer_new(size_t bytes);
 /* Over memory of somebody else, which is only read (owners is 2, so that nobody writes over it): release(ctx) is called
  * some time after the Buffer became unreachable. */
