@@ -327,9 +327,12 @@ typedef struct Hole {
     int32_t whole, part;
 } Hole;
 
-/* Whether e was written in the prelude or the library. */
-static bool is_internal_here(const Resolver *r, const Expr *e) {
-    return e->inlined ? e->inlined->internal : r->code->internal;
+/* Whether the tail call e, or an inlined one that it is the last act of, was written in the program. */
+static bool is_from_program(const Resolver *r, const Expr *e) {
+    for (const Inlined *i = e->inlined; i; i = i->outer)
+        if (!i->internal)
+            return true;
+    return !r->code->internal;
 }
 
 static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole *hole) {
@@ -358,7 +361,7 @@ static void resolve_function_call(Resolver *r, Expr *e, int32_t dst, const Hole 
     /* the callee's activation begins at `first`, which has to exist even without arguments */
     if ((uint32_t)first >= r->max)
         r->max = (uint32_t)first + 1;
-    emit(r, e, op, e->nargs, tail ? !is_internal_here(r, e) : slot(to), callee, slot(first));
+    emit(r, e, op, e->nargs, tail ? is_from_program(r, e) : slot(to), callee, slot(first));
     if (!tail)
         finish(r, e, dst, to);
     r->top = mark;

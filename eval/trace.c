@@ -158,8 +158,9 @@ static void add_to_errors(Interp *in, size_t since, Walk w) {
 /* ---- of the machine -------------------------------------------------------------------------- */
 
 /* By which call an activation began that the call `e` led to. Of an inlined function whose last act was this
- * call, the activation had ended: then it is the call by which that one began (Note [Inlined calls] in core.h). */
-static void set_call(TraceStep *step, const Expr *e) {
+ * call, the activation had ended: then it is the call by which that one began (Note [Inlined calls] in core.h), or
+ * by which it went from the program into the library. internal: the code of e is the library's. */
+static void set_call(TraceStep *step, const Expr *e, bool internal) {
     step->call = e->span;
     const Inlined *i = e->inlined;
     if (!i || e->tail != TAIL_CALL)
@@ -168,9 +169,12 @@ static void set_call(TraceStep *step, const Expr *e) {
         step->by_tail = true;
         return;
     }
-    while (i->tail && i->outer)
-        i = i->outer;
-    step->call = i->call;
+    for (bool is_over = false; i && !is_over; i = i->outer) {
+        bool leaves_program = i->tail && i->internal && !(i->outer ? i->outer->internal : internal);
+        step->call = i->call;
+        step->by_tail |= leaves_program;
+        is_over = !i->tail || leaves_program;
+    }
 }
 
 static TraceStep step_of(const Code *code, const Frame *frame, const Frame *bottom) {
@@ -179,13 +183,16 @@ static TraceStep step_of(const Code *code, const Frame *frame, const Frame *bott
         step.name = code->fn->fn->name;
     if (frame < bottom)
         return step;
-    step.by_tail = frame->tail != NULL;
-    if (frame->tail && frame->code->fn)
-        step.call = frame->tail->span;
-    else if (frame->tail)
-        set_call(&step, frame->tail);
+    const Expr *tail = frame->tail;
+    bool fills = !frame->code->fn; /* then `tail` may be the call that was there before */
+    step.by_tail = tail != NULL;
+    if (tail && !fills && !(tail->inlined && tail->inlined->internal))
+        step.call = tail->span;
+    else if (tail)
+        set_call(&step, tail, fills);
     else if (frame->code->origin)
-        set_call(&step, frame->code->origin[frame->pc - 1 - frame->code->instrs]);
+        set_call(&step, frame->code->origin[frame->pc - 1 - frame->code->instrs],
+                 frame->code->internal);
     return step;
 }
 

@@ -12,8 +12,9 @@
  *
  * Note [Calls that stay]. Errors are told as if the call were still there (Note [Inlined calls] in core.h). Where
  * that cannot be had, the call stays: in the last field of data, whose evaluation keeps other activations; where a
- * tail call leads from the user's code into the library, since the activation remembers that call while it lasts;
- * for the same reason where the body ends in such a tail call, or in one of which it is not known where it leads.
+ * tail call leads from the user's code into the library and from there on to a function that may be the user's, since the
+ * activation remembers that call while it lasts; for the same reason where the body of the user's function ends in a tail
+ * call into the library, or in one of which it is not known where it leads.
  * What function literals do that are not called here is left alone: they may run as part of a derivative,
  * whose code is made of the function as it was written.
  *
@@ -195,9 +196,9 @@ static bool leads_to_user(Inliner *in, const Expr *e, const Expr *fn, const Expr
     return known && !expr_is_internal(known);
 }
 
-/* Note [Calls that stay]: what the body of fn says about that. */
-static bool ends_well(Inliner *in, const Expr *fn, const Expr *call) {
-    bool internal = expr_is_internal(fn);
+/* Calls visit with each expression that the result of a function's body is, blocks, arms and calls of literals left out.
+ * False where it once was. */
+static bool each_result(const Expr *fn, bool (*visit)(void *ctx, Expr *e), void *ctx) {
     Links pending = {0};
     vec_push(&pending, fn->fn->body);
     while (pending.len) {
@@ -212,21 +213,70 @@ static bool ends_well(Inliner *in, const Expr *fn, const Expr *call) {
                 vec_push(&pending, e->arms[i].body);
         } else if (is_call_of_literal(e)) {
             vec_push(&pending, e->a->fn->body);
-        } else if (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR) {
-            while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
-                e = e->args[e->nargs - 1];
-            if (e->kind == EXPR_CALL && e->tail == TAIL_IN_FIELD && e->a->kind != EXPR_OP &&
-                e->a->kind != EXPR_BUILTIN)
-                return false;
-        } else if (e->kind == EXPR_CALL && !internal && !leads_to_user(in, e, fn, call)) {
+        } else if (!visit(ctx, e)) {
             return false;
         }
     }
     return true;
 }
 
-static bool is_internal_here(const Inliner *in, const Expr *e) {
-    return e->inlined ? e->inlined->internal : expr_is_internal(in->root);
+/* Whether the result e of the body of a function is no call but of a function of the library. */
+static bool stays_in_library(void *ctx, Expr *e) {
+    Inliner *in = ctx;
+    if (e->kind != EXPR_CALL || e->a->kind == EXPR_OP || e->a->kind == EXPR_BUILTIN ||
+        e->a->kind == EXPR_CTOR ||
+        (e->a->kind == EXPR_GLOBAL && e->a->global->kind == GLOBAL_BUILTIN))
+        return true;
+    const Expr *known = e->a->kind == EXPR_GLOBAL ? inline_known_function(in, e->a) : NULL;
+    return known && expr_is_internal(known);
+}
+
+/* The same of the functions of the library that it calls, too. */
+typedef struct LibraryWalk {
+    Inliner *in;
+    int depth;
+} LibraryWalk;
+
+static bool ends_in_library(void *ctx, Expr *e) {
+    enum { DEEPEST = 4 };
+    LibraryWalk *w = ctx;
+    if (!stays_in_library(w->in, e))
+        return false;
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_GLOBAL || e->a->global->kind != GLOBAL_DEF)
+        return true;
+    LibraryWalk below = {w->in, w->depth + 1};
+    return w->depth < DEEPEST && !mentions_itself(e->a->global) &&
+           each_result(inline_known_function(w->in, e->a), ends_in_library, &below);
+}
+
+typedef struct Ending {
+    Inliner *in;
+    const Expr *fn, *call;
+} Ending;
+
+/* Note [Calls that stay]: whether the result e of the body of a function leaves the activations that there would be. */
+static bool ends_well(void *ctx, Expr *e) {
+    Ending *at = ctx;
+    if (e->kind != EXPR_CALL)
+        return true;
+    if (e->a->kind != EXPR_CTOR)
+        return expr_is_internal(at->fn) || leads_to_user(at->in, e, at->fn, at->call) ||
+               ends_in_library(&(LibraryWalk){at->in, 0}, e);
+    while (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR && e->nargs)
+        e = e->args[e->nargs - 1];
+    return e->kind != EXPR_CALL || e->tail != TAIL_IN_FIELD || e->a->kind == EXPR_OP ||
+           e->a->kind == EXPR_BUILTIN;
+}
+
+/* Whether a tail call leads from the program's code into the library, itself or as the last act of inlined ones. */
+static bool leaves_program(const Inliner *in, const Expr *call, const Expr *fn) {
+    if (call->tail != TAIL_CALL || !expr_is_internal(fn))
+        return false;
+    const Inlined *i = call->inlined;
+    for (; i; i = i->outer)
+        if (!i->internal || !i->tail)
+            return !i->internal;
+    return !expr_is_internal(in->root);
 }
 
 enum {
@@ -253,9 +303,10 @@ static const char *find_obstacle(Inliner *in, const Expr *call, const Expr *call
     if (in->grown + n > GROWN)
         return fmt_text("what it stands in has grown by %d nodes already", GROWN);
     expr_mark_tails(fn);
-    bool leaves_user = call->tail == TAIL_CALL && expr_is_internal(fn) &&
-                       !is_internal_here(in, call) && !fn_is_straight(fn);
-    if (leaves_user || !ends_well(in, fn, call))
+    Ending ending = {in, fn, call};
+    bool stays = leaves_program(in, call, fn) && !fn_is_straight(fn) &&
+                 !each_result(fn, stays_in_library, in);
+    if (stays || !each_result(fn, ends_well, &ending))
         return "messages of errors would lose a call";
     return NULL;
 }
