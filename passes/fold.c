@@ -9,14 +9,17 @@
  * Of a `match`, the arms that cannot be taken go; if it stays open which of the others is, the rest is left. Parts of
  * data that is taken apart later get names, in the order in which they were computed. Operators on
  * literals are computed by their scalar programs, which say what they mean; a result that has no literal
- * (nan, an infinity, -0.0) is left to the run, and so is what fails.
+ * (nan, an infinity, -0.0) is left to the run, and so is what fails. Of a cotangent that has all its parts, those that
+ * are absent need not be filled.
  *
  * It does not look into references, nor at what function literals do that are not called here (Note [Calls that
  * stay] in inline.c); there it replaces the names that went. */
 #include <math.h>
+#include <string.h>
 
 #include "ops/elementwise.h"
 #include "passes/inline.h"
+#include "passes/known_type.h"
 
 Expr *pass_fold(PassCtx *ctx, Expr *e);
 
@@ -26,6 +29,7 @@ typedef struct Folder {
     Map atoms; /* Var -> the name or literal that stands for it */
     Map known; /* Var -> a tuple, or a call of a constructor, of names and literals */
     Map apart; /* Var that is projected or matched somewhere */
+    Map made;  /* Var bound to a tensor that an operator gives */
     Map seen;
     const Expr *root;
     uint32_t nested; /* function literals around the expression, besides the root */
@@ -88,6 +92,20 @@ static Expr *atom_at(Expr *atom, const Expr *use) {
     return atom;
 }
 
+/* Whether e is a tensor that is there whatever the run decides, and is added to no more. */
+static bool gives_tensor(const Folder *f, const Expr *e) {
+    if (e->kind == EXPR_VAR)
+        return map_has(&f->made, e->var);
+    if (e->kind != EXPR_CALL || e->mode || e->drop)
+        return false;
+    return e->a->kind == EXPR_OP ? !e->a->op->tuple : is_settling(e) && gives_tensor(f, e->args[0]);
+}
+
+static void note_tensor(Folder *f, Var *v, const Expr *value) {
+    if (gives_tensor(f, value))
+        map_set(&f->made, v, v);
+}
+
 /* The same data with names for its parts, which `links` binds. */
 static Expr *name_parts(Folder *f, Expr *e, Links *links) {
     if (has_atoms_only(e))
@@ -100,8 +118,11 @@ static Expr *name_parts(Folder *f, Expr *e, Links *links) {
             continue;
         Expr *link = expr_new(EXPR_LET, e->type, part->span);
         link->var = var_new(sym_intern("t"), part->type, part->span);
+        if (is_data(part))
+            part = name_parts(f, part, links);
         link->a = part;
         vec_push(links, link);
+        note_tensor(f, link->var, part);
         if (is_data(part) && has_atoms_only(part))
             map_set(&f->known, link->var, part);
         copy->args[i] = expr_var(link->var, part->span);
@@ -257,6 +278,42 @@ static Expr *fold_match(Folder *f, Expr *e) {
     return close_links(&links, copy);
 }
 
+/* ---- cotangents ------------------------------------------------------------------------------ */
+
+/* The type of part i of data of that type; NULL where it is not known. */
+static Type *type_of_part(const Expr *data, Type *t, uint32_t i) {
+    if (data->kind == EXPR_TUPLE)
+        return t && t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : NULL;
+    const Ctor *ctor = data->a->ctor;
+    bool is_known = t && t->tag == TY_DATA && t->decl == ctor->decl && !t->decl->nexists &&
+                    t->nargs == t->decl->nparams && i < ctor->nfields;
+    return is_known ? type_substitute(ctor->fields[i], t->decl->params, t->args, t->nargs) : NULL;
+}
+
+/* Whether the cotangent of a value of that type has a tensor wherever the value has one: nothing in it is absent, or
+ * added to later. */
+static bool is_whole(Folder *f, Expr *ct, Type *type) {
+    type = type ? type_resolve(type) : NULL;
+    if (ct->kind == EXPR_TUPLE && !ct->nargs)
+        return type && type_holds_float(type) == HOLDS_NO;
+    if (gives_tensor(f, ct) || (ct->kind == EXPR_LIT && !ct->like && ct->is_float))
+        return true;
+    Expr *data = structure_of(f, ct);
+    if (!data || !is_data(data))
+        return false;
+    for (uint32_t i = 0; i < data->nargs; i++)
+        if (!is_whole(f, data->args[i], type_of_part(data, type, i)))
+            return false;
+    return true;
+}
+
+/* `ad.dense(x, ct)` fills what is absent in the cotangent: it is ct where that is nothing. */
+static Expr *fold_dense(Folder *f, Expr *e) {
+    bool is_dense = e->a->kind == EXPR_BUILTIN && e->nargs == 2 && !e->mode && !e->drop &&
+                    strcmp(e->a->symbol->text, "ad.dense") == 0;
+    return is_dense && is_whole(f, e->args[1], e->args[0]->type) ? e->args[1] : NULL;
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 /* A block, and the branch of an `if` on a literal where the block's value is one. */
@@ -276,6 +333,8 @@ static Expr *fold_block(Folder *f, Expr *e) {
             value = name_parts(f, value, &links);
             map_set(&f->known, e->var, value);
         }
+        if (e->var && !e->rec)
+            note_tensor(f, e->var, value);
         Expr *link = expr_copy(e);
         link->a = value;
         vec_push(&links, link);
@@ -348,7 +407,9 @@ static Expr *fold_form(Folder *f, Expr *e) {
     if (here && (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD))
         return fold_part(f, e);
     e = expr_map_children(e, fold_child, f);
-    Expr *value = here && e->kind == EXPR_CALL && e->a->kind == EXPR_OP ? fold_operator(e) : NULL;
+    Expr *value = !here || e->kind != EXPR_CALL ? NULL
+                  : e->a->kind == EXPR_OP       ? fold_operator(e)
+                                                : fold_dense(f, e);
     return value ? value : e;
 }
 

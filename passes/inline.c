@@ -317,14 +317,17 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
         call->tail == TAIL_IN_FIELD || call->a->kind == EXPR_FN)
         return NULL;
     Expr *callee = inline_atom(in, call->a);
-    Expr *fn = inline_known_function(in, callee);
+    Expr *fn = callee->kind == EXPR_GLOBAL ? leaves_function(in, call, callee->global) : NULL;
+    bool is_made = fn != NULL;
+    fn = fn ? fn : inline_known_function(in, callee);
     if (!fn && callee->kind == EXPR_VAR)
         pass_tell(in->ctx, TOLD_LEFT, "inline", call->span,
                   "left the call of `%s`: which function it is, the run decides",
                   name_of(callee, NULL));
     if (!fn || fn->fn->nparams != call->nargs || fn->fn->path)
         return NULL;
-    bool once = (callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1) || fn_is_straight(fn);
+    bool once = is_made || (callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1) ||
+                fn_is_straight(fn);
     uint32_t most = once ? ONCE : SMALL, n = expr_count(fn->fn->body, most);
     const char *obstacle = find_obstacle(in, call, callee, fn, n, most);
     if (obstacle) {

@@ -56,6 +56,10 @@ Expr *specialise_call(Inliner *in, Expr *call);
 /* Whether the recursive function of a `let` can become a definition of its own, and pays as one. */
 bool specialise_loop(Inliner *in, Expr *let);
 
+/* What `tree.map` or `tree.map2`, the definition g, does in this call where types say which leaves there are
+ * (passes/leaves.c); NULL where they do not, or g is another definition. */
+Expr *leaves_function(Inliner *in, const Expr *call, const Global *g);
+
 /* Of how many functions copies are kept. */
 size_t specialise_known(const PassCtx *ctx);
 

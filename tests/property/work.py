@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 17, 852048, 37888, """
+program("the same through grad and optim.sgd", 16, 444968, 43560, """
 import loss;
 import nn;
 import optim;
