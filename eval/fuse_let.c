@@ -90,13 +90,23 @@ static bool is_operand_in_parts(const Expr *e, const Expr *let, uint32_t *budget
     return false;
 }
 
-/* Whether e is an operator of float tensors whose types are known whole, so that it cannot fail. */
-static bool is_sure(const Expr *e) {
-    if (!is_operator(e) || e->a->op->refuses_sizes || !core_is_closed(e->type))
+/* Whether a type is that of floats or truth values, known whole. */
+static bool is_known_number(Type *t) {
+    DType dtype;
+    t = t ? type_resolve(t) : NULL;
+    return t && t->tag == TY_TENSOR && core_is_closed(t) && type_get_dtype(t, &dtype) &&
+           (dtype_is_float(dtype) || dtype == DT_BOOL);
+}
+
+/* Whether e is operators of floats whose types are known whole, so that it cannot fail. At most *budget of them are
+ * looked at. */
+static bool is_sure(const Expr *e, uint32_t *budget) {
+    if (!*budget || !is_operator(e) || e->a->op->refuses_sizes || !is_known_number(e->type))
         return false;
+    --*budget;
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_access(e->args[i]) || !core_is_closed(type_of(e->args[i])) ||
-            !is_float_tensor(type_of(e->args[i])))
+        if (!is_known_number(type_of(e->args[i])) ||
+            (!is_access(e->args[i]) && !is_sure(e->args[i], budget)))
             return false;
     return true;
 }
@@ -107,7 +117,8 @@ static bool may_wait_for(const Expr *e) {
     for (uint32_t i = 0; is_data && i < e->nargs; i++)
         if (!is_access(e->args[i]))
             return false;
-    return is_data || is_access(e) || is_sure(e);
+    uint32_t budget = MAX_NODES;
+    return is_data || is_access(e) || is_sure(e, &budget);
 }
 
 /* The binding behind a `let`, or the value of its block, of whose operators it is an operand; NULL where something

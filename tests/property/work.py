@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 16, 444968, 43560, """
+program("the same through grad and optim.sgd", 13, 477736, 5120, """
 import loss;
 import nn;
 import optim;
@@ -205,7 +205,7 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
-program("a layer of attention, 8 heads of 32 over 64 places", 10, 592064, 131072, """
+program("a layer of attention, 8 heads of 32 over 64 places", 10, 592128, 131072, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
 let w: Tensor[(256, 256), float32] = full(0.01, shape=[256, 256]);
