@@ -171,6 +171,11 @@ uint32_t expr_count(Expr *e, uint32_t most) {
 
 const Fn *fn_written(const Expr *fn) { return fn->fn->written ? fn->fn->written : fn->fn; }
 
+void fn_note_written(Expr *after, const Expr *before) {
+    if (after != before && after->kind == EXPR_FN && before->kind == EXPR_FN)
+        after->fn->written = fn_written(before);
+}
+
 bool fn_is_straight(const Expr *fn) { return fn->fn->is_straight || fn_written(fn)->is_straight; }
 
 /* Whether the call stands in the body of fn, itself inlined or not. */

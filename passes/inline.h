@@ -39,6 +39,8 @@ Expr *inline_atom(Inliner *in, Expr *e);
 
 /* What the function is a copy of that differs in its variables only, else itself. */
 const Fn *fn_written(const Expr *fn);
+/* Notes that a pass made `after` of `before`, where these are functions. */
+void fn_note_written(Expr *after, const Expr *before);
 /* Whether it was made for a derivative and calls no function in a circle, so that it may stand where it is called. */
 bool fn_is_straight(const Expr *fn);
 

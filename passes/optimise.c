@@ -2,6 +2,7 @@
 #include "passes/optimise.h"
 
 #include "passes/cells.h"
+#include "passes/inline.h"
 #include "passes/pass.h"
 
 #include <stdio.h>
@@ -70,16 +71,19 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
         return e;
     pass_check(ctx, after, given, pass->name);
     pass_print_after(ctx, pass, name, after);
-    if (after != e && after->kind == EXPR_FN && e->kind == EXPR_FN)
-        after->fn->written = e->fn->written ? e->fn->written : e->fn;
+    fn_note_written(after, e);
     return after;
 }
 
 /* cse makes one value of several, which adds cotangents up in another order; simplify and shapes keep the bits of values, not of
- * derivatives; a derivative inside is made where it is read (Note [Derivatives inside] in passes/reverse/nested.c). */
+ * derivatives; a derivative inside is made where it is read (Note [Derivatives inside] in passes/reverse/nested.c); unpack
+ * would have the parts of a record added to apart. */
 static bool spoils_source(const Pass *pass) {
-    return strcmp(pass->name, "cse") == 0 || strcmp(pass->name, "derive") == 0 ||
-           strcmp(pass->name, "simplify") == 0 || strcmp(pass->name, "shapes") == 0;
+    static const char *const names[] = {"cse", "derive", "simplify", "shapes", "unpack"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(pass->name, names[i]) == 0)
+            return true;
+    return false;
 }
 
 /* What is to be differentiated says where values get cells of their own, before a pass takes them apart; what runs has

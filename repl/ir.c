@@ -10,6 +10,7 @@
  * calls them, each after the same passes. No program can say their names, so each gets one that nothing else has. */
 #include "eval/code.h"
 #include "eval/plan_text.h"
+#include "passes/inline.h"
 #include "passes/vmap.h"
 #include "repl/session_internal.h"
 #include "types/mend/mend.h"
@@ -62,7 +63,10 @@ static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol
     s->passes.deps = &deps;
     expr_mark_tails(e);
     for (size_t i = 0; e && i < passes->len; i++) {
-        e = passes->data[i]->run(&s->passes, e);
+        Expr *after = passes->data[i]->run(&s->passes, e);
+        if (after)
+            fn_note_written(after, e);
+        e = after;
         if (!e)
             break;
         pass_check(&s->passes, e, &captured, passes->data[i]->name);

@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 13, 477736, 5120, """
+program("the same through grad and optim.sgd", 13, 70656, 412200, """
 import loss;
 import nn;
 import optim;
