@@ -10,6 +10,7 @@
 #include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/recipe/plan.h"
+#include "ops/slice.h"
 
 #include <string.h>
 
@@ -250,12 +251,82 @@ static bool has_kept_plans(const Op *op) {
     return op->lower && !op->cut && op->shape_mode == SHAPE_OF_SHAPES;
 }
 
+enum {
+    PART_BYTES =
+        4096 /* of a part that is copied without a kernel, which would be planned for each call */
+};
+
+/* The number that a scalar argument of an index is. */
+static bool next_integer(const Value **at, const Value *end, int64_t *out) {
+    if (*at == end || (*at)->tag != VAL_SCALAR)
+        return false;
+    *out = (*at)++->i;
+    return true;
+}
+
+/* The part t[i, …, a:b] where integers take the first axes and a range of the next one may follow, and what is left of
+ * t lies together and is small: read without the operator. What is an error is left to it. */
+static bool read_part(const Tensor *t, const char *spec, const Value *args, uint32_t n,
+                      Value *out) {
+    const Value *end = args + n;
+    int64_t at = t->offset, i, shape[TENSOR_MAX_RANK];
+    int axis = 0;
+    if (t->waiting)
+        return false;
+    for (; *spec == 'i' || *spec == 'o'; spec++, axis++) {
+        if (axis >= t->rank || !next_integer(&args, end, &i))
+            return false;
+        if (i < 0)
+            i += t->shape[axis];
+        if (i < 0 || i >= t->shape[axis])
+            return false;
+        at += i * t->strides[axis];
+    }
+    memcpy(shape, t->shape, sizeof(int64_t) * (size_t)t->rank);
+    if (*spec == ':' && axis < t->rank) {
+        SliceRange r = {.has_begin = spec[1] & 1, .has_end = spec[1] >> 1 & 1, .step = 1};
+        if ((spec[1] >> 2 & 1) || (r.has_begin && !next_integer(&args, end, &r.begin)) ||
+            (r.has_end && !next_integer(&args, end, &r.end)))
+            return false;
+        slice_resolve(&r, t->shape[axis], &i, &shape[axis]);
+        at += i * t->strides[axis];
+        spec += 2;
+    }
+    size_t size = dtype_size(t->dtype);
+    int64_t count = 1;
+    for (int k = t->rank; k-- > axis; count *= shape[k])
+        if (shape[k] > PART_BYTES || (shape[k] != 1 && t->strides[k] != count))
+            return false;
+    if (*spec || args != end || count * (int64_t)size > PART_BYTES || !count)
+        return false;
+    const char *from = (const char *)t->buffer->data + at * (int64_t)size;
+    if (axis == t->rank) {
+        *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(from, t->dtype))
+                                        : value_int(t->dtype, elem_get_int(from, t->dtype));
+        return true;
+    }
+    Tensor *part = tensor_new(t->dtype, t->rank - axis, shape + axis);
+    memcpy(tensor_data(part), from, (size_t)count * size);
+    *out = value_tensor(part);
+    return true;
+}
+
+static bool read_index(const Site *site, const Value *args, Value *out) {
+    if (site->op != &op_index || args[0].tag != VAL_TENSOR || args[1].tag != VAL_TUPLE ||
+        !args[1].p)
+        return false;
+    const Tuple *at = args[1].p;
+    return read_part(args[0].p, site->attrs->values[0].text, at->items, at->n, out);
+}
+
 /* What goes wrong with a kept plan goes wrong again below, where it is reported. */
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
     uint64_t dying = in->dying;
     in->dying = 0;
     if (site->group)
         return fuse_apply(in, site->group, args, dying, out);
+    if (read_index(site, args, out))
+        return true;
     if (has_kept_plans(site->op)) {
         const Attrs *attrs = site->op->nattrs ? site->attrs : NULL; /* all that are none are one */
         PlanCall call = {site->op, attrs, args + site->nargs, site->nsizes, site->op->tuple,
@@ -328,32 +399,9 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
 
 /* ---- indexing -------------------------------------------------------------------------------- */
 
-/* The element t[i, …] where every axis has an integer: read without the operator. */
-static bool element(const Tensor *t, const char *spec, const Value *args, Value *out) {
-    int64_t at = t->offset;
-    int axis = 0;
-    for (; spec[axis]; axis++) {
-        bool one = spec[axis] == 'i' || spec[axis] == 'o';
-        if (!one || axis >= t->rank || args[axis].tag != VAL_SCALAR)
-            return false;
-        int64_t i = args[axis].i, n = t->shape[axis];
-        if (i < 0)
-            i += n;
-        if (i < 0 || i >= n)
-            return false;
-        at += i * t->strides[axis];
-    }
-    if (axis != t->rank)
-        return false;
-    const void *p = (const char *)t->buffer->data + at * (int64_t)dtype_size(t->dtype);
-    *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(p, t->dtype))
-                                    : value_int(t->dtype, elem_get_int(p, t->dtype));
-    return true;
-}
-
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out) {
     const char *spec = origin->attrs && origin->attrs->values ? origin->attrs->values[0].text : "i";
-    if (base.tag == VAL_TENSOR && element(base.p, spec, args, out))
+    if (base.tag == VAL_TENSOR && read_part(base.p, spec, args, origin->nargs, out))
         return true;
     if (base.tag == VAL_TUPLE) {
         const Tuple *t = base.p;

@@ -82,8 +82,8 @@ def run(p: P, t: int32, h, c) {
   if (t == 0) { h } else { let (h, c) = cell(p, xs[mod(t, 40)], h, c); run(p, t - 1, h, c) }
 }
 """
-program("an LSTM of 300 and 512, a token", 4, 21748, 0, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 328, 7717648, 13500416, LSTM + """
+program("an LSTM of 300 and 512, a token", 3, 21744, 0, LSTM + "sum(run(p, n, zero, zero))\n")
+program("the same, 20 tokens with gradient", 308, 7717568, 13500416, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -91,7 +91,7 @@ def steps(k: int32, s: float32) -> float32 {
 steps(n, 0.0)
 """, 4, 6)
 
-program("a recurrent loop of one function, 20 tokens with gradient", 127, 43088, 54016, """
+program("a recurrent loop of one function, 20 tokens with gradient", 107, 43008, 54016, """
 type P { P { w: Tensor[(64, 32), float32], u: Tensor[(64, 64), float32], b: Tensor[(64,), float32] } }
 let p = P { w: full(0.01, shape=[64, 32]), u: full(0.01, shape=[64, 64]), b: zeros(shape=[64]) };
 let xs: Tensor[(20, 1, 32), float32] = full(0.1, shape=[20, 1, 32]);
@@ -130,7 +130,7 @@ def run(p: Cell, t: Parse) -> State {
   match (t) { Word(i) => leaf(p, xs[i]), Phrase(l, r) => node(p, run(p, l), run(p, r)) }
 }
 """
-program("a leaf of a Tree-LSTM of 300 and 150", 4, 4216, 0, TREE + """
+program("a leaf of a Tree-LSTM of 300 and 150", 2, 4200, 0, TREE + """
 def leaves(k: int32, s: float32) -> float32 { if (k == 0) { s } else { leaves(k - 1, s + leaf(cell, xs[3]).h[0, 0]) } }
 leaves(n, 0.0)
 """)
@@ -139,7 +139,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 373, 1282832, 907800, TREE + """
+program("a tree of 8 leaves with gradient", 365, 1282800, 907800, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
@@ -179,16 +179,17 @@ def steps(k: int32, x: Tensor[(1001,), float64]) -> Tensor[(1001,), float64] {
 sum(steps(n, full(0.001f64, shape=[1001])))
 """)
 
-for name, row, asked in (("row", "x[i]", 72), ("slice", "x[i:i + 1]", 80), ("place by `take`", "take(x, i, axis=0)", 68)):
-    program("a %s of 10,000 rows read in a loop, with gradient" % name, 3, asked, 0, """
+for name, row, launches, asked in (("row", "sum(x[i])", 2, 68), ("slice", "sum(x[i:i + 1])", 2, 72),
+                                   ("place by `take`", "sum(take(x, i, axis=0))", 3, 68), ("number", "x[i, 1]", 0, 0)):
+    program("a %s of 10,000 rows read in a loop, with gradient" % name, launches, asked, 0, """
 let x: Tensor[(10000, 4), float64] = full(0.001f64, shape=[10000, 4]);
 def reads(x: Tensor[(10000, 4), float64], i: int32, s: float64) -> float64 {
-  if (i < 0) { s } else { reads(x, i - 1, s + sum(%s) * s) }
+  if (i < 0) { s } else { reads(x, i - 1, s + %s * s) }
 }
 grad(reads)(x, n, 1.0).0
 """ % row)
 
-program("a Jacobian of 300 results by 2 arguments, forwards", 25, 31508, 19200, """
+program("a Jacobian of 300 results by 2 arguments, forwards", 21, 31460, 19200, """
 def f(x: Tensor[(2,), float64]) -> Tensor[(300,), float64] { sin(full(0.5f64, shape=[300]) * x[0] + x[1]) }
 def steps(k: int32, s: float64) -> float64 { if (k == 0) { s } else { steps(k - 1, s + sum(jacobian(f)([0.5, s * 0.0]))) } }
 steps(n, 0.0)
