@@ -4,7 +4,6 @@
  *
  * W. Liu et al., SSD: Single Shot MultiBox Detector, ECCV 2016. */
 #include <math.h>
-#include <string.h>
 
 #include "ops/boxes.h"
 #include "ops/relate/signature.h"
@@ -121,52 +120,98 @@ static bool measure_boxes(const OpCall *call, OutSpec *out) {
     return false;
 }
 
-/* The predicted box j of batch i: the anchor, moved and scaled. */
-static void predict_box(const OpCall *call, const double *variances, int64_t i, int64_t j,
-                        double *corners) {
-    const Tensor *loc = call->in[1], *anchor = call->in[2];
-    bool clip = attrs_bool(call->attrs, "clip");
-    for (int k = 0; k < 2; k++) {
-        double low = box_get(anchor, 0, j, k), high = box_get(anchor, 0, j, k + 2),
-               size = high - low;
-        double middle = box_get(loc, i, 4 * j + k, 0) * variances[k] * size + (low + high) / 2;
-        double half = exp(box_get(loc, i, 4 * j + k + 2, 0) * variances[k + 2]) * size / 2;
-        corners[k] = middle - half;
-        corners[k + 2] = middle + half;
-    }
-    for (int k = 0; k < 4 && clip; k++)
-        corners[k] = fmax(0, fmin(1, corners[k]));
+/* The best class of each box, and its score; a score counts where it is above -1. */
+typedef struct Best {
+    const Tensor *score, *class; /* (b, n) */
+    double least;
+} Best;
+
+static Tensor *plan_best(Plan *plan, const Tensor *scores, int64_t first, bool class) {
+    int64_t sizes[] = {scores->shape[0], scores->shape[2]}, classes = scores->shape[1] - first;
+    int64_t strides[RECIPE_MAX_AXES] = {scores->strides[0], scores->strides[2], scores->strides[1]};
+    DType t = sc_type_of(scores->dtype);
+    Tensor *best = plan_temp(plan, class ? DT_I64 : t, 2, sizes);
+    classes = classes > 0 ? classes : 0;
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_REDUCE, 2, sizes);
+    step_reduce_over(&s, 1, &classes);
+    step_combine(&s, class ? COMBINE_ARGMAX : COMBINE_MAX, t);
+    ScalarBuilder *b = &s.body;
+    int in = step_in_strided(&s, scores, strides, first * scores->strides[1]);
+    Sc v = sc_load(b, in, scores->dtype), none = sc_float(b, t, -1);
+    sc_select(b, sc_gt(b, v, none), v, none); /* nan is no score */
+    step_out(&s, best);
+    step_end(&s);
+    return best;
 }
 
-static bool eval_transform(const OpCall *call, Tensor *const *out) {
-    const Tensor *scores = call->in[0];
-    double variances[4], least = attrs_float(call->attrs, "threshold");
+static Sc load_of_box(StepBuilder *s, const Tensor *t) {
+    int64_t strides[RECIPE_MAX_AXES] = {t->strides[0], t->strides[1]};
+    return sc_load(&s->body, step_in_strided(s, t, strides, 0), t->dtype);
+}
+
+static Sc keep_best(StepBuilder *s, const void *ctx) {
+    const Best *best = ctx;
+    ScalarBuilder *b = &s->body;
+    Sc score = sc_cast(b, load_of_box(s, best->score), DT_F64);
+    Sc least = step_fparam(s, b, DT_F64, best->least);
+    return sc_and(b, sc_gt(b, score, sc_float(b, DT_F64, -1)), sc_ge(b, score, least));
+}
+
+/* Element `column` of t at the current box, in float64. */
+static Sc load_column(StepBuilder *s, const Tensor *t, const int64_t *strides, Sc column,
+                      int64_t step) {
+    ScalarBuilder *b = &s->body;
+    Sc offset = sc_mul(b, column, step_iparam(s, b, DT_I64, step));
+    return sc_cast(b, sc_load_at(b, step_in_strided(s, t, strides, 0), t->dtype, offset), DT_F64);
+}
+
+/* Corner 0 to 3 of the predicted box: the anchor, moved and scaled. */
+static Sc predict_corner(StepBuilder *s, const OpCall *call, Sc corner) {
+    const Tensor *loc = call->in[1], *anchor = call->in[2];
+    ScalarBuilder *b = &s->body;
+    int64_t of_loc[RECIPE_MAX_AXES] = {loc->strides[0], 4 * loc->strides[1]};
+    int64_t of_anchor[RECIPE_MAX_AXES] = {0, anchor->strides[1]};
+    double variances[4];
     attr_floats(call->attrs, "variances", variances, 4);
+    Sc side = sc_and(b, corner, sc_i64(b, 1)), far = sc_add(b, side, sc_i64(b, 2));
+    Sc is_y = sc_eq(b, side, sc_i64(b, 1)), two = sc_float(b, DT_F64, 2), by[2];
+    for (int j = 0; j < 2; j++)
+        by[j] = sc_select(b, is_y, step_fparam(s, b, DT_F64, variances[2 * j + 1]),
+                          step_fparam(s, b, DT_F64, variances[2 * j]));
+    Sc low = load_column(s, anchor, of_anchor, side, anchor->strides[2]);
+    Sc high = load_column(s, anchor, of_anchor, far, anchor->strides[2]);
+    Sc move = load_column(s, loc, of_loc, side, loc->strides[1]);
+    Sc scale = load_column(s, loc, of_loc, far, loc->strides[1]);
+    Sc size = sc_sub(b, high, low);
+    Sc middle = sc_add(b, sc_mul(b, sc_mul(b, move, by[0]), size),
+                       sc_div(b, sc_add(b, low, high), two));
+    Sc half = sc_div(b, sc_mul(b, sc_exp(b, sc_mul(b, scale, by[1])), size), two);
+    Sc v = sc_select(b, sc_lt(b, corner, sc_i64(b, 2)), sc_sub(b, middle, half),
+                     sc_add(b, middle, half));
+    if (attrs_bool(call->attrs, "clip"))
+        v = sc_max(b, sc_min(b, v, sc_float(b, DT_F64, 1)), sc_float(b, DT_F64, 0));
+    return v;
+}
+
+static bool lower_transform(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Tensor *scores = call->in[0];
     int64_t first = !attrs_bool(call->attrs, "keep_background");
-    box_fill(out[0], -1);
-    for (int64_t i = 0; i < scores->shape[0] && !op_interrupted(call); i++) {
-        int64_t n = 0;
-        for (int64_t j = 0; j < scores->shape[2]; j++) {
-            double best = -1, row[6];
-            int64_t class = -1;
-            for (int64_t k = first; k < scores->shape[1]; k++) {
-                double score = box_get(scores, i, k, j);
-                if (score > best) {
-                    class = k - first;
-                    best = score;
-                }
-            }
-            if (class < 0 || best < least)
-                continue;
-            row[0] = (double)class;
-            row[1] = best;
-            predict_box(call, variances, i, j, row + 2);
-            for (int k = 0; k < 6; k++)
-                box_set(out[0], i, n, k, row[k]);
-            n++;
-        }
-        box_set(out[1], i, 0, 0, (double)n);
-    }
+    int64_t sizes[] = {scores->shape[0], scores->shape[2]};
+    Best best = {plan_best(plan, scores, first, false), plan_best(plan, scores, first, true),
+                 attrs_float(call->attrs, "threshold")};
+    const Tensor *places = box_places(plan, sizes, keep_best, &best, out[1]);
+    StepBuilder s;
+    box_begin_rows(&s, plan, out[0], places);
+    ScalarBuilder *b = &s.body;
+    Sc column = sc_iota(b, 2), zero = sc_i64(b, 0);
+    Sc corner = sc_max(b, sc_sub(b, column, sc_i64(b, 2)), zero);
+    Sc class = sc_cast(b, load_of_box(&s, best.class), DT_F64);
+    Sc head = sc_select(b, sc_eq(b, column, zero), class,
+                        sc_cast(b, load_of_box(&s, best.score), DT_F64));
+    Sc v = sc_select(b, sc_lt(b, column, sc_i64(b, 2)), head, predict_corner(&s, call, corner));
+    v = sc_cast(b, v, sc_type_of(out[0]->dtype));
+    box_end_rows(&s, out[0], places, keep_best(&s, &best), v);
     return true;
 }
 
@@ -183,8 +228,7 @@ SIGNATURE_OP(
     (.text = "float(b, c, n), =0(b, m), =0(1, n, 4) -> =0(b, n, 6), int32(b)",
      .refuse = refuse_variances, .measure = measure_boxes),
     .attrs = transform_attrs, .nattrs = 4, .dtypes = DTS_FLOAT, .tuple = true, .pattern = OP_OPAQUE,
-    .eval = eval_transform,
-    .reference_only = "where a box stands follows from how many before it count",
+    .lower = lower_transform,
     .doc = "Rows (class, score, x1, y1, x2, y2) of the boxes whose best class has at least\n"
            "threshold, -1 behind them, and how many: anchors moved and scaled by loc_pred.",
     .example = "vision.multibox_transform_loc([[[0.2, 0.9], [0.8, 0.001]]], [[0.0, 0.0, 0.0, 0.0, "

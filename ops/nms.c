@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Boxes and their scores: vision.get_valid_counts, and the greedy suppression of boxes that overlap one of a
  * higher score (vision.non_max_suppression, of rows that hold all; vision.all_class_non_max_suppression, of
- * boxes and scores by class). Which boxes stay depends on those before, so there are no recipes. */
+ * boxes and scores by class). Which boxes a suppression keeps depends on those before, so it has no recipes. */
 #include <math.h>
 #include <string.h>
 
@@ -53,6 +53,48 @@ void box_fill(Tensor *t, double v) {
                 box_set(t, a, b, c, v);
 }
 
+/* ---- rows that move to the front -------------------------------------------------------------- */
+
+Tensor *box_places(Plan *plan, const int64_t *sizes, BoxKeep keep, const void *ctx, Tensor *count) {
+    Tensor *places = plan_temp(plan, DT_I64, 2, sizes);
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_SCAN, 2, sizes);
+    step_combine(&s, COMBINE_SUM, DT_I64);
+    s.last = true;
+    sc_cast(&s.body, keep(&s, ctx), DT_I64);
+    step_out(&s, places);
+    step_end(&s);
+    step_begin(&s, plan, RECIPE_REDUCE, 1, sizes);
+    step_reduce_over(&s, 1, sizes + 1);
+    step_combine(&s, COMBINE_SUM, DT_I64);
+    sc_cast(&s.body, keep(&s, ctx), DT_I64);
+    sc_cast(&s.epilogue, sc_acc(&s.epilogue, DT_I64), count->dtype);
+    step_out(&s, count);
+    step_end(&s);
+    return places;
+}
+
+void box_begin_rows(StepBuilder *s, Plan *plan, Tensor *out, const Tensor *places) {
+    int64_t extents[] = {out->shape[0], places->shape[1], out->rank > 2 ? out->shape[2] : 1};
+    if (dtype_is_float(out->dtype))
+        plan_fill_float(plan, out, -1);
+    else
+        plan_fill_int(plan, out, -1);
+    step_begin(s, plan, RECIPE_SCATTER, out->rank, extents);
+    step_combine(s, COMBINE_NONE, sc_type_of(out->dtype));
+}
+
+void box_end_rows(StepBuilder *s, Tensor *out, const Tensor *places, Sc keep, Sc v) {
+    ScalarBuilder *b = &s->body;
+    int64_t from[RECIPE_MAX_AXES] = {places->strides[0], places->strides[1]};
+    int64_t to[RECIPE_MAX_AXES] = {out->strides[0], 0, out->rank > 2 ? out->strides[2] : 0};
+    Sc place = sc_load(b, step_in_strided(s, places, from, 0), DT_I64);
+    step_result(s, sc_select(b, keep, v, sc_int(b, sc_type(b, v), -1)));
+    step_result(s, sc_mul(b, place, step_iparam(s, b, DT_I64, out->strides[1])));
+    step_out_strided(s, out, to, 0);
+    step_end(s);
+}
+
 /* ---- vision.get_valid_counts ------------------------------------------------------------------ */
 
 static const char *refuse_columns(const Attrs *attrs, const int *ranks) {
@@ -79,23 +121,34 @@ static bool check_columns(const OpCall *call, OutSpec *out) {
     return true;
 }
 
-static bool eval_valid_counts(const OpCall *call, Tensor *const *out) {
+/* What box_places is asked of vision.get_valid_counts. */
+static Sc keep_valid(StepBuilder *s, const void *ctx) {
+    const OpCall *call = ctx;
     const Tensor *data = call->in[0];
-    double least = box_get(call->in[1], 0, 0, 0);
+    ScalarBuilder *b = &s->body;
+    int64_t strides[RECIPE_MAX_AXES] = {data->strides[0], data->strides[1]};
+    int64_t none[RECIPE_MAX_AXES] = {0}, step = data->strides[2];
     int64_t score = attrs_int(call->attrs, "score_index"), id = attrs_int(call->attrs, "id_index");
-    box_fill(out[1], -1);
-    box_fill(out[2], -1);
-    for (int64_t b = 0; b < data->shape[0] && !op_interrupted(call); b++) {
-        int64_t n = 0;
-        for (int64_t i = 0; i < data->shape[1]; i++) {
-            if (!(box_get(data, b, i, score) > least) ||
-                (id >= 0 && !(box_get(data, b, i, id) >= 0)))
-                continue;
-            for (int64_t k = 0; k < data->shape[2]; k++)
-                box_set(out[1], b, n, k, box_get(data, b, i, k));
-            box_set(out[2], b, n++, 0, (double)i);
-        }
-        box_set(out[0], b, 0, 0, (double)n);
+    int of_score = step_in_strided(s, data, strides, score * step);
+    int least = step_in_strided(s, call->in[1], none, 0);
+    Sc keep = sc_gt(b, sc_load(b, of_score, data->dtype), sc_load(b, least, data->dtype));
+    if (id < 0)
+        return keep;
+    Sc class = sc_load(b, step_in_strided(s, data, strides, id * step), data->dtype);
+    return sc_and(b, keep, sc_ge(b, class, sc_float(b, sc_type(b, class), 0)));
+}
+
+static bool lower_valid_counts(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Tensor *data = call->in[0],
+                 *places = box_places(plan, data->shape, keep_valid, call, out[0]);
+    for (int i = 1; i < 3; i++) {
+        StepBuilder s;
+        box_begin_rows(&s, plan, out[i], places);
+        ScalarBuilder *b = &s.body;
+        int64_t strides[RECIPE_MAX_AXES] = {data->strides[0], data->strides[1], data->strides[2]};
+        Sc v = i == 1 ? sc_load(b, step_in_strided(&s, data, strides, 0), data->dtype)
+                      : sc_cast(b, sc_iota(b, 1), DT_I32);
+        box_end_rows(&s, out[i], places, keep_valid(&s, call), v);
     }
     return true;
 }
@@ -110,7 +163,7 @@ SIGNATURE_OP(vision_get_valid_counts, "GetValidCount", "vision.get_valid_counts"
              (.text = "float(b, n, k), =0() -> int32(b), =0(b, n, k), int32(b, n)",
               .refuse = refuse_columns, .measure = check_columns),
              .attrs = valid_attrs, .nattrs = 2, .dtypes = DTS_FLOAT, .tuple = true,
-             .pattern = OP_OPAQUE, .eval = eval_valid_counts, .reference_only = ORDER,
+             .pattern = OP_OPAQUE, .lower = lower_valid_counts,
              .doc = "Of each batch of boxes, rows of data (b, n, k), those with a score above the\n"
                     "threshold: how many, these rows first (-1 in the others), and their numbers.",
              .example = "vision.get_valid_counts([[[0.0, 0.2], [0.0, 0.9]]], 0.5).0",
