@@ -3,8 +3,6 @@
  * modules contain. And reinterpret, which gives its bits. */
 #include "ops/relate/signature.h"
 
-#include <string.h>
-
 static bool lower_same(const OpCall *call, Tensor *const *out, Plan *plan) {
     plan_copy(plan, out[0], call->in[0]);
     return true;
@@ -60,24 +58,43 @@ static bool has_same_bits(const OpCall *call, DType to) {
     return false;
 }
 
-static bool eval_reinterpret(const OpCall *call, Tensor *const *out) {
+/* An integer of as many bits as an element has, or with a sign. */
+static DType bits_of(DType t, bool has_sign) {
+    switch (dtype_size(t)) {
+    case 1: return has_sign ? DT_I8 : DT_U8;
+    case 2: return has_sign ? DT_I16 : DT_U16;
+    case 4: return has_sign ? DT_I32 : DT_U32;
+    default: return has_sign ? DT_I64 : DT_U64;
+    }
+}
+
+/* Both tensors are taken for ones of integers, since floats of 16 bits are widened where they are loaded. The two
+ * kinds of integers differ, so that the result is no view of the argument. */
+static bool lower_reinterpret(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
+    bool truth = out[0]->dtype == DT_BOOL;
     if (!has_same_bits(call, out[0]->dtype))
         return false;
-    for (int64_t i = 0; i < x->count && (i % OP_POLL || !op_interrupted(call)); i++) {
-        if (out[0]->dtype == DT_BOOL)
-            elem_set_int(tensor_at(out[0], i), DT_BOOL, elem_get_int(tensor_at(x, i), DT_U8) != 0);
-        else
-            memcpy(tensor_at(out[0], i), tensor_at(x, i), dtype_size(x->dtype));
-    }
+    DType from = bits_of(x->dtype, true), to = truth ? DT_BOOL : bits_of(x->dtype, false);
+    StepBuilder s;
+    step_begin(&s, plan, RECIPE_MAP, x->rank, x->shape);
+    int in = step_in(&s, x);
+    s.in_types[in] = from;
+    Sc v = sc_load(&s.body, in, from);
+    if (truth)
+        sc_ne(&s.body, v, sc_int(&s.body, from, 0));
+    else
+        sc_bits(&s.body, v, to);
+    int written = step_out(&s, out[0]);
+    s.out_types[written] = to;
+    step_end(&s);
     return true;
 }
 
 static const AttrSpec reinterpret_attrs[] = {{"dtype", AT_DTYPE, NULL, "of the result"}};
 SIGNATURE_OP(reinterpret, "Reinterpret", "reinterpret", "data", 1,
              (.text = "all(...) -> @dtype(...)"), .attrs = reinterpret_attrs, .nattrs = 1,
-             .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .eval = eval_reinterpret,
-             .reference_only = "bits are copied as they are",
+             .dtypes = DTS_ALL, .pattern = OP_OPAQUE, .lower = lower_reinterpret,
              .doc = "The bits of data as elements of another dtype, which has as many.",
              .example = "reinterpret([1.0, -2.0], dtype=int32)",
              .example_result = "[1065353216, -1073741824] : Tensor[(2,), int32]",

@@ -17,10 +17,11 @@ static bool is_true(const Tensor *t, const void *p) {
 }
 
 static int shape_argwhere(const OpCall *call, OutSpec *out) {
-    const Tensor *t = call->in[0];
-    int64_t dims[2] = {0, t->rank};
+    const Tensor *t = tensor_contiguous(call->in[0]);
+    const char *p = tensor_data(t);
+    int64_t dims[2] = {0, t->rank}, step = (int64_t)dtype_size(t->dtype);
     for (int64_t i = 0; i < t->count; i++)
-        dims[0] += is_true(t, tensor_at(t, i));
+        dims[0] += is_true(t, p + i * step);
     return shape_set(call, out, DT_I32, 2, dims) ? 1 : -1;
 }
 
@@ -40,23 +41,56 @@ static RelStatus relate_argwhere(Solver *s, Relation *r) {
     return rel_result(s, r, out, 2, type_dtype(DT_I32)) == REL_FAIL ? REL_FAIL : REL_DONE;
 }
 
-static bool eval_argwhere(const OpCall *call, Tensor *const *out) {
-    const Tensor *t = call->in[0];
-    int64_t n = 0;
-    for (int64_t i = 0; i < t->count; i++) {
-        if (!is_true(t, tensor_at(t, i)))
-            continue;
-        int64_t rest = i;
-        for (int axis = t->rank - 1; axis >= 0; axis--) {
-            elem_set_int(tensor_at(out[0], n * t->rank + axis), DT_I32, rest % t->shape[axis]);
-            rest /= t->shape[axis];
+/* The places in x, as row-major order numbers them, of the elements that are not zero. One that is zero writes -1 where
+ * the next one that is not will stand, or at the last place, and the larger number stays. */
+static Tensor *plan_true_places(Plan *plan, const Tensor *x, int64_t found) {
+    const Tensor *flat = plan_contiguous(plan, x);
+    Tensor *before = plan_temp(plan, DT_I64, 1, &x->count);
+    Tensor *places = plan_temp(plan, DT_I64, 1, &found);
+    int64_t along[RECIPE_MAX_AXES] = {1}, none[RECIPE_MAX_AXES] = {0};
+    plan_fill_int(plan, places, -1);
+    for (int pass = 0; pass < 2; pass++) {
+        StepBuilder s;
+        step_begin(&s, plan, pass ? RECIPE_SCATTER : RECIPE_SCAN, 1, &x->count);
+        step_combine(&s, pass ? COMBINE_MAX : COMBINE_SUM, DT_I64);
+        ScalarBuilder *b = &s.body;
+        Sc v = sc_load(b, step_in_strided(&s, flat, along, 0), x->dtype);
+        Sc is_true = sc_ne(b, v, sc_int(b, sc_type(b, v), 0)); /* nan is */
+        if (pass) {
+            Sc to = sc_load(b, step_in_strided(&s, before, along, 0), DT_I64);
+            step_result(&s, sc_select(b, is_true, sc_iota(b, 0), sc_i64(b, -1)));
+            step_result(&s, sc_min(b, to, step_iparam(&s, b, DT_I64, found - 1)));
+        } else {
+            s.last = true;
+            sc_cast(b, is_true, DT_I64);
         }
-        n++;
+        step_out_strided(&s, pass ? places : before, pass ? none : along, 0);
+        step_end(&s);
+    }
+    return places;
+}
+
+static bool lower_argwhere(const OpCall *call, Tensor *const *out, Plan *plan) {
+    const Tensor *x = call->in[0];
+    int64_t found = out[0]->shape[0], inner = x->count;
+    if (out[0]->count == 0)
+        return true;
+    const Tensor *places = plan_true_places(plan, x, found);
+    for (int axis = 0; axis < x->rank; axis++) {
+        int64_t along[RECIPE_MAX_AXES] = {1}, to[RECIPE_MAX_AXES] = {out[0]->strides[0]};
+        StepBuilder s;
+        inner /= x->shape[axis];
+        step_begin(&s, plan, RECIPE_MAP, 1, &found);
+        ScalarBuilder *b = &s.body;
+        Sc place = sc_load(b, step_in_strided(&s, places, along, 0), DT_I64);
+        place = sc_div(b, place, step_iparam(&s, b, DT_I64, inner));
+        sc_cast(b, sc_rem(b, place, step_iparam(&s, b, DT_I64, x->shape[axis])), DT_I32);
+        step_out_strided(&s, out[0], to, axis * out[0]->strides[1]);
+        step_end(&s);
     }
     return true;
 }
 
-static const char reason[] = "the size of the result depends on the elements";
 static const RelDef rel_argwhere = {"ArgWhere", relate_argwhere, 2, false};
 const Op op_argwhere = {
     .name = "argwhere",
@@ -67,8 +101,7 @@ const Op op_argwhere = {
     .shape_mode = SHAPE_OF_DATA,
     .pattern = OP_OPAQUE,
     .shape = shape_argwhere,
-    .eval = eval_argwhere,
-    .reference_only = reason,
+    .lower = lower_argwhere,
     .doc =
         "The places of the elements that are not zero, one a row, in row-major order. Rank 0: no "
         "or one\nempty row.",
@@ -177,7 +210,7 @@ const Op op_unique = {
     .tuple = true,
     .cut = cut_unique,
     .eval = eval_unique,
-    .reference_only = reason,
+    .reference_only = "it sorts, and what is equal stands together",
     .doc = "Of a vector: each value once, the place where it first occurs, the number of its value "
            "for each\nelement, and how many values there are. All nan are one value, 0.0 and -0.0 "
            "another.",
