@@ -246,11 +246,6 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
     return t;
 }
 
-/* Whether the plans of an operator follow from the layout of its arguments. */
-static bool has_kept_plans(const Op *op) {
-    return op->lower && !op->cut && op->shape_mode == SHAPE_OF_SHAPES;
-}
-
 enum {
     PART_BYTES =
         4096 /* of a part that is copied without a kernel, which would be planned for each call */
@@ -327,7 +322,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
         return fuse_apply(in, site->group, args, dying, out);
     if (read_index(site, args, out))
         return true;
-    if (has_kept_plans(site->op)) {
+    if (op_has_kept_plans(site->op)) {
         const Attrs *attrs = site->op->nattrs ? site->attrs : NULL; /* all that are none are one */
         PlanCall call = {site->op, attrs, args + site->nargs, site->nsizes, site->op->tuple,
                          dying,    NULL};

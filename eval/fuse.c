@@ -21,8 +21,7 @@ bool is_float_tensor(Type *t) {
 
 bool is_operator(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs > 0 && e->nargs <= MAX_ARGS &&
-           !e->nsizes && !e->a->op->tuple && e->a->op->lower && !e->a->op->cut &&
-           e->a->op->shape_mode == SHAPE_OF_SHAPES; /* the plan is made without elements */
+           !e->nsizes && !e->a->op->tuple && op_has_kept_plans(e->a->op);
 }
 
 static bool is_truth(Type *t) {

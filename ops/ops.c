@@ -66,6 +66,12 @@ const Op *op_find(const Symbol *name) {
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
+static void report_index(const OpCall *call) {
+    const char *which = call->op->blame_index ? call->op->blame_index(call) : NULL;
+    diag_error(call->diags, DIAG_R0602, call->span, "`%s`: %s", op_subject(call->op),
+               which ? which : "an index is out of range");
+}
+
 static void report_size(const OpCall *call) {
     const char *dtype = dtype_info[call->in[0]->dtype].name;
     diag_error(call->diags, DIAG_R0614, call->span, "a size is too large: %s does not hold it",
@@ -77,7 +83,7 @@ void op_report_status(const OpCall *call, int32_t status) {
     if (status == KERNEL_DIVIDE)
         diag_error(call->diags, DIAG_R0601, call->span, "`%s`: integer division by zero", name);
     else if (status == KERNEL_INDEX)
-        diag_error(call->diags, DIAG_R0602, call->span, "`%s`: an index is out of range", name);
+        report_index(call);
     else if (status == KERNEL_SIZE)
         report_size(call);
     else if (status == KERNEL_SHIFT)

@@ -51,11 +51,6 @@ static void drop_parts(Tensor *const *parts, uint32_t n) {
         tensor_drop(parts[i]);
 }
 
-/* Whether the sizes and the recipes of a call do not depend on elements. */
-static bool is_planned(const Op *op) {
-    return op->lower && !op->cut && op->shape_mode == SHAPE_OF_SHAPES;
-}
-
 static int shape_rows(const OpCall *call, OutSpec *out) {
     const Op *of = call->op->rows->of;
     int64_t rows = count_rows(call), shape[TENSOR_MAX_RANK];
@@ -253,7 +248,7 @@ const Op *op_over_rows(const Op *of, const bool *has_rows, uint32_t n) {
     Op *op = mem_new(Op);
     OpRows *rows = mem_new(OpRows);
     bool *copy = mem_new_n(bool, n + 1);
-    bool planned = is_planned(of);
+    bool planned = op_has_kept_plans(of);
     memcpy(copy, has_rows, n * sizeof *copy);
     *rows = (OpRows){of, n, copy};
     *op = (Op){.name = of->name,

@@ -128,6 +128,9 @@ struct Op {
     /* Puts the recipes (ops/recipe/recipe.h) of this call into the plan; out[] are allocated. NULL where
      * `eval` is there instead. */
     bool (*lower)(const OpCall *call, Tensor *const *out, struct Plan *plan);
+    bool lower_reads; /* elements of the arguments, so a plan is that of one call */
+    /* Says which index a kernel has found to be out of range: "row 0 names place 3 of 3". Or NULL. */
+    const char *(*blame_index)(const OpCall *call);
 
     /* Computes the results in C where there are no recipes (sort, topk, random); reference_only says
      * why. Returns false after a diagnostic. */
@@ -152,6 +155,11 @@ struct Op {
     struct Foreign *foreign;
     const struct OpRows *rows; /* it is another operator at all rows at once: ops/rows.h */
 };
+
+/* Whether its plans follow from the sizes and the layout of its arguments. */
+static inline bool op_has_kept_plans(const Op *op) {
+    return op->lower && !op->lower_reads && !op->cut && op->shape_mode == SHAPE_OF_SHAPES;
+}
 
 /* What a sign calls, as parser/infix.def says: op_add of BINOP_ADD. NULL: a form of the language. */
 extern const Op *const infix_ops[BINOP_COUNT];

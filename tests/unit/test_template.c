@@ -120,7 +120,7 @@ TEST(operators) {
     list_shapes();
     for (size_t i = 0; i < op_count() && !check_failures; i++) {
         const Op *op = op_at(i);
-        if (!op->lower || op->cut || op->shape_mode != SHAPE_OF_SHAPES)
+        if (!op_has_kept_plans(op))
             continue;
         int done = 0;
         for (uint32_t tries = 0; tries < 4000 && done < 12; tries++)
