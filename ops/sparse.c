@@ -472,7 +472,7 @@ SIGNATURE_OP(
     .doc = "The places, one a row, of elements of a tensor of the sizes prev_shape in the same "
            "tensor\n"
            "reshaped to new_shape, and these sizes, of which one may be -1: what is left.",
-    .example = "sparse_reshape([[0, 1], [1, 2]], [2, 3], [3, -1])",
+    .example = "sparse_reshape([[0, 1], [1, 2]], [2, 3], [3, 2])",
     .example_result = "([[0, 1], [2, 1]], [3, 2]) : (Tensor[(2, 2), int32], Tensor[(2,), int32])",
     .see_also = "sparse_fill_empty_rows, sparse_to_dense, reshape")
 

@@ -133,6 +133,40 @@ TEST(operators) {
     jit_close(jit);
 }
 
+/* Of what is planned for one call, since elements decide it: kernels give the bits of the reference. */
+TEST(plans_of_one_call) {
+    const char *why;
+    int ran = 0;
+    jit = jit_open(&(JitOptions){.cache_dir = "", .threads = 2}, &why);
+    for (size_t i = 0; i < op_count() && jit && !check_failures; i++) {
+        const Op *op = op_at(i);
+        if (!op->lower_reads)
+            continue;
+        for (uint32_t tries = 0; tries < 400; tries++) {
+            Call c;
+            Diags diags = {0};
+            Tensor *want[OP_MAX_OUTPUTS], *got[OP_MAX_OUTPUTS];
+            if (!make_call(&c, op, tries, below(64)))
+                continue;
+            for (int k = 0; k < c.nin; k++)
+                c.in[k] = argument(c.dtypes[k], &c.shapes[k], below(3) == 0);
+            OpCall call = {
+                .op = op, .attrs = c.attrs, .nin = (uint32_t)c.nin, .in = c.in, .diags = &diags};
+            int n = op_run(&call, want, NULL, NULL);
+            CHECK_INT(op_run(&call, got, jit_run_step, jit), n);
+            for (int k = 0; k < n; k++)
+                if (memcmp(tensor_data(tensor_canonical(got[k])),
+                           tensor_data(tensor_canonical(want[k])),
+                           (size_t)want[k]->count * dtype_size(want[k]->dtype)) != 0)
+                    check_fail(__FILE__, __LINE__, "%s: result %d differs", op->name, k);
+            ran += n > 0;
+        }
+    }
+    CHECK(!jit || ran > 100);
+    printf("   %d calls\n", ran);
+    jit_close(jit);
+}
+
 /* a -> t1 -> t2 -> t3 -> out: t3 lies where t1 was. */
 TEST(temporaries_share_storage) {
     int64_t shape[] = {1000};
@@ -157,6 +191,7 @@ TEST(temporaries_share_storage) {
 
 int main(void) {
     RUN(operators);
+    RUN(plans_of_one_call);
     RUN(temporaries_share_storage);
     return check_result();
 }
