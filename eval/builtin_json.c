@@ -217,7 +217,7 @@ static Value read_fields(Reader *r, Type *type, Ctor *c, const json_t *j, const 
                                   type->decl->nparams);
         fields[i] = read_value(r, t, json_object_get(j, name), &(Place){at, name, 0});
     }
-    return value_data(c, fields);
+    return value_data(ctor_of_values(c), fields);
 }
 
 static Value read_data(Reader *r, Type *type, const json_t *j, const Place *at) {
@@ -238,7 +238,7 @@ static Value read_data(Reader *r, Type *type, const json_t *j, const Place *at) 
         if (inside && c->nfields)
             return read_fields(r, type, c, inside, &(Place){at, c->name->text, 0});
         if (text && !c->nfields && strcmp(text, c->name->text) == 0)
-            return value_data(c, NULL);
+            return value_data(ctor_of_values(c), NULL);
     }
     return refuse(r, at, j, fmt_text("a `%s`, by the name of a constructor", d->name->text));
 }

@@ -193,7 +193,7 @@ static Value load_data(Loader *l, Type *type, const char *path) {
         Type *t = type_substitute(c->fields[i], d->params, type->args, d->nparams);
         fields[i] = load_part(l, t, file_join_path(path, file_part_name(c, i)));
     }
-    return value_data(c, fields);
+    return value_data(ctor_of_values(c), fields);
 }
 
 static Value load_part(Loader *l, Type *type, const char *path) {

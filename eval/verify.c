@@ -409,8 +409,9 @@ static bool match_data(Walk *w, const Part *p) {
     if (p->value.tag != VAL_CTOR)
         return p->type->decl->is_extern;
     const Ctor *ctor = data_ctor(p->value);
-    if (ctor->decl != p->type->decl)
+    if (ctor->decl != type_decl_of_values(p->type->decl))
         return false;
+    ctor = ctor_of_type(ctor, p->type);
     if (!ctor->nfields)
         return true;
     const Scope *scope = field_scope(w, p->type, p->scope);

@@ -202,7 +202,7 @@ Expr *tvm_lower_update(const Expr *e) {
     Type *t = type_resolve(e->a->type);
     if (t->tag != TY_DATA || t->decl->nctors != 1 || !t->decl->ctors[0]->field_names)
         return NULL;
-    Ctor *ctor = t->decl->ctors[0];
+    Ctor *ctor = ctor_of_values(t->decl->ctors[0]);
     Expr *match = expr_new(EXPR_MATCH, e->type, e->span),
          *made = expr_new(EXPR_CALL, e->type, e->span);
     Pattern *whole = mem_new(Pattern);

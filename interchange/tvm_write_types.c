@@ -70,7 +70,9 @@ static size_t write(Writer *w, Type *t, bool *open) {
     case TY_REF:
         return tvm_shared_node(w, "RelayRefType", "span", "0", "value",
                                tvm_number(write(w, t->elem, open)), NULL);
-    case TY_DATA: return write_data(w, t, open);
+    case TY_DATA:
+        *open |= t->decl->row != NULL; /* rows have no constructors of their own */
+        return t->decl->row ? 0 : write_data(w, t, open);
     default: break;
     }
     size_t known = (size_t)(uintptr_t)map_find(&w->types, t);

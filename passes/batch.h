@@ -28,6 +28,9 @@ typedef struct BatchRefusal {
 Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span, bool follows,
                  BatchRefusal *refusal);
 
+/* A call of the constructor. */
+Expr *batch_construct(Ctor *ctor, Expr **fields, Type *type, Span span);
+
 /* How `vmap` takes an operator, for tests and documentation: "rows: a recipe gets the rows as an axis more", …; NULL where
  * it runs the loop, then *why says why. */
 const char *batch_way(const Op *op, const char **why);

@@ -48,12 +48,13 @@ static Pattern *pattern_new(PatternKind kind, Type *type, Span span) {
 
 static Type *type_of_field(Type *data, const Ctor *ctor, uint32_t i) {
     const TypeDecl *decl = data->decl;
+    ctor = ctor_of_type(ctor, data);
     return type_substitute(ctor->fields[i], decl->params, data->args, decl->nparams);
 }
 
 /* The fields of data of the only constructor of its type: `match (e) { P(a, b) => (a, b) }`. */
 static Row *open_data(Batch *m, const Row *r, Type *t) {
-    Ctor *ctor = t->decl->ctors[0];
+    Ctor *ctor = ctor_of_values(t->decl->ctors[0]);
     uint32_t n = ctor->nfields;
     Span span = m->b.span;
     Pattern *made = pattern_new(PAT_CTOR, t, span);

@@ -97,7 +97,6 @@ Expr *batch_insert_axes(Batch *m, Expr *x, int64_t at, int64_t axes);
 Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span span);
 
 /* batch_data.c: constructors, fields, `match`. */
-Expr *batch_construct(Ctor *ctor, Expr **fields, Type *type, Span span);
 Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor);
 Row *batch_field(Batch *m, Expr *e);
 Row *batch_update(Batch *m, Expr *e);

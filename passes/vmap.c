@@ -114,6 +114,24 @@ static Expr *size_of_empty(const Loop *l, Type *dim) {
     return expr_int(0, DT_I64, l->b.span);
 }
 
+static Expr *empty_of(const Loop *l, Type *told, Type *type);
+
+/* Data of one constructor, of whose fields each type says what it is. */
+static Expr *empty_data(const Loop *l, Type *told) {
+    const TypeDecl *decl = told->decl;
+    if (decl->nctors != 1 || decl->nparams != told->nargs)
+        return NULL;
+    const Ctor *ctor = decl->ctors[0];
+    Expr **fields = mem_new_n(Expr *, (size_t)ctor->nfields + 1);
+    for (uint32_t i = 0; i < ctor->nfields; i++) {
+        Type *type = type_substitute(ctor->fields[i], decl->params, told->args, decl->nparams);
+        fields[i] = empty_of(l, type, type);
+        if (!fields[i])
+            return NULL;
+    }
+    return batch_construct(ctor_of_values(ctor), fields, told, l->b.span);
+}
+
 /* NULL where the type does not say what it is. */
 static Expr *empty_of(const Loop *l, Type *told, Type *type) {
     uint32_t rank;
@@ -131,6 +149,8 @@ static Expr *empty_of(const Loop *l, Type *told, Type *type) {
         }
         return b_tuple(&l->b, parts, told->nargs);
     }
+    if (told->tag == TY_DATA)
+        return empty_data(l, told);
     if (told->tag != TY_TENSOR || !type_get_rank(told, &rank, &dims) || rank == 0 ||
         !type_get_dtype(told, &dtype))
         return NULL;

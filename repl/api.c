@@ -372,7 +372,8 @@ size_t relay_count(const RelayValue *value) {
 }
 
 /* The type of field i of data of type t; a size that each value has for itself is taken from the value. */
-static Type *field_type(const Type *t, const Ctor *ctor, uint32_t i) {
+static Type *field_type(Type *t, const Ctor *ctor, uint32_t i) {
+    ctor = ctor_of_type(ctor, t);
     TypeDecl *decl = ctor->decl;
     Type *field = type_substitute(ctor->fields[i], decl->params, t->args, decl->nparams);
     Type **unknown = mem_new_n(Type *, (size_t)decl->nexists + 1);

@@ -110,6 +110,7 @@ bool place_give_form(Instance *callee, Place *slot, Place *given) {
 /* The type of a field of data that has the type `data`. */
 static Type *field_type(Type *data, const Ctor *ctor, uint32_t i) {
     data = type_resolve(data);
+    ctor = ctor_of_type(ctor, data);
     const TypeDecl *decl = ctor->decl;
     if (data->tag != TY_DATA || data->decl != decl || data->nargs != decl->nparams)
         return b_some_type("field");
@@ -160,8 +161,8 @@ bool place_take_apart(Instance *n, Place *p, const Place *like) {
         return false;
     if (like->form == PLACE_TUPLE && t->tag == TY_TUPLE && t->nargs == like->nparts)
         place_make_tuple(n, p, like->nparts);
-    else if (like->form == PLACE_DATA && t->tag == TY_DATA && t->decl == like->ctor->decl &&
-             t->decl->nctors == 1)
+    else if (like->form == PLACE_DATA && t->tag == TY_DATA &&
+             type_decl_of_values(t->decl) == like->ctor->decl && t->decl->nctors == 1)
         place_as_data(n, p, like->ctor, &split);
     return p->form != PLACE_LEAF;
 }

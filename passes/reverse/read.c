@@ -127,7 +127,7 @@ static Expr *read_update(Reader *r, Expr *e) {
         refuse(r, "a field of a record that is not known");
         return e;
     }
-    Ctor *ctor = t->decl->ctors[0];
+    const Ctor *ctor = t->decl->ctors[0];
     fields = mem_new_n(Expr *, ctor->nfields + 1);
     for (uint32_t i = 0; i < e->nargs; i++) {
         Expr *value = read_value(r, e->args[i]);
@@ -148,7 +148,7 @@ static Expr *read_update(Reader *r, Expr *e) {
     }
     Expr *callee = expr_new(EXPR_CTOR, type_fn(ctor->fields, ctor->nfields, e->type, type_pure()),
                             e->span);
-    callee->ctor = ctor;
+    callee->ctor = ctor_of_values(ctor);
     return read_parts(r, expr_call(callee, fields, ctor->nfields, NULL, e->type, e->span));
 }
 

@@ -20,7 +20,10 @@ from process import PATIENCE
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ROWS = 40
-START = "import random;"
+START = """import random;
+type Lin { Lin { w: Tensor[(4, 5), float32], b: Tensor[(5,), float32] } }
+type Net { Net { one: Lin, two: (Tensor[(3, 4), float32], float32) } }
+"""
 SHAPES = {"x": (3, 4), "y": (3, 4), "v": (4,), "u": (4,), "s": (), "m": (4, 5), "p": (130, 67), "q": (67, 70), "l": (1500,),
           "o": (1, 3, 1), "w": (6, 4)}
 
@@ -54,6 +57,11 @@ def kinds():
                          "x: { let (a, b) = (r0 + 1.0, sum(r0, axis=[0])); where(a > b, a, b * V) }",
                          "x: nn.relu(r0 - V) @@ M", "x: { let k = sum(V); r0 * k }", "s: r0 * 2.0 + 1.0",
                          "v: sum((r0 * U - 0.5) ** 2.0)", "x: cast(r0 > 0.5, dtype=int32)", "x: clip(r0, a_min=0.2, a_max=0.6)", "x: zeros_like(r0) + ones_like(r0)"]
+    made["records"] = ["m: Lin { w: r0, b: sum(r0, axis=[0]) }", "m: { let l = Lin { w: r0, b: r0[1] }; tanh(X @@ l.w + l.b) }",
+                       "x m s: Net { one: Lin { w: r1, b: exp(r1[0]) }, two: (r0, r2) }",
+                       "x: { let l = Lin { w: M, b: M[0] }; let (y, (g,)) = grad(fn (p: Lin) { sum(tanh(r0 @@ p.w + p.b)) })(l); (y, g) }",
+                       "x s: { let p = Net { one: Lin { w: M, b: M[0] }, two: (r0, r1) }; deriv(fn (p: Net) { "
+                       "sum(p.two.0 @@ p.one.w + p.one.b) * p.two.1 })(p) }"]
     return made
 
 
@@ -116,6 +124,9 @@ PER_EXAMPLE = {
     "by all arguments": (15, "vmap(grad(fn (w, x) { sum(nn.relu(nn.dense(x, w))) }))(build(rows, fn (i) { w }), x)"),
     "cross entropy": (13, "vmap(fn (x, y) { grad(fn (w) { -sum(y * nn.log_softmax(nn.dense(x, w))) })(w) })(x, y)"),
     "a convolution": (10, "vmap(fn (x, y) { grad(fn (w) { sum(nn.conv1d(reshape(x, newshape=[1, 1, 4]), reshape(w, newshape=[3, 1, 4]))) })(w) })(x, y)"),
+    "a record": (12, "type P { P { w: Tensor[(3, 4), float32], b: Tensor[(3,), float32] } } "
+                     "def loss(p: P, x, y) { sum((nn.dense(x, p.w) + p.b - y) ** 2.0) } let p = P { w: w, b: w[:, 0] }; "
+                     "vmap(fn (x, y) { let (l, (g, _, _)) = grad(loss)(p, x, y); (l, g) })(x, y)"),
     "a tangent": (6, "vmap(fn (x, y) { jvp(fn (x) { sum(tanh(nn.dense(x, w))) })(x, x) })(x, y)"),
     "a gradient of a gradient": (19, "vmap(fn (x, y) { grad(fn (x) { sum(grad(fn (x) { sum(tanh(nn.dense(x, w))) })(x).1.0) })(x) })(x, y)"),
     "steps that are counted": (6, "vmap(fn (x, y) { loop(5, fn (h) { tanh(nn.dense(x, w)) + h }, zeros(shape=[1, 3])) })(x, y)"),

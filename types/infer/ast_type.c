@@ -167,6 +167,46 @@ static Type *unknown_name(Infer *I, const AstType *t, Kind kind) {
     return broken(I, kind);
 }
 
+/* Whether all declarations that the type leads to are read to their ends. */
+static bool is_declared(Type *t, Map *seen) {
+    t = t ? type_resolve(t) : NULL;
+    if (!t || map_has(seen, t))
+        return t != NULL;
+    map_set(seen, t, t);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (!is_declared(t->args[i], seen))
+            return false;
+    if (t->tag != TY_DATA || map_has(seen, t->decl))
+        return true;
+    map_set(seen, t->decl, t->decl);
+    for (uint32_t i = 0; i < t->decl->nctors; i++) {
+        const Ctor *c = t->decl->ctors[i];
+        for (uint32_t k = 0; k < c->nfields; k++)
+            if (!c->fields || !is_declared(c->fields[k], seen))
+                return false;
+        if (!c->fields)
+            return false;
+    }
+    return true;
+}
+
+/* Rows[n, T] */
+static Type *rows_type(Infer *I, const AstType *t) {
+    Type *n = size_type(I, t->args.data[0]), *row = infer_ast_type(I, t->args.data[1], KIND_TYPE);
+    Map seen = {0};
+    bool declared = is_declared(row, &seen);
+    Type *all = declared ? type_rows(row, n) : NULL;
+    if (all)
+        return all;
+    Diag *d = infer_error(I, DIAG_R0319, t->args.data[1]->span, "nothing is known of rows of %s",
+                          type_text(row));
+    if (d)
+        diag_add_fact(d, declared ? "`Rows` is of tensors, and of tuples and data of them"
+                                  : "it is declared together with this type; a parameter has "
+                                    "room for any: `type T[a] { ... }`");
+    return type_error();
+}
+
 /* A name as a type: a parameter, a dtype, String, a declared type. */
 static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     const Symbol *name = t->name;
@@ -208,6 +248,8 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind) {
             return wrong_kind(I, t->span, place_of_name(name->text), KIND_TYPE, kind);
         return decl_type(I, decl, t);
     }
+    if (is_type && t->args.len == 2 && strcmp(name->text, "Rows") == 0)
+        return rows_type(I, t);
     if (kind == KIND_DIM && I->in_decl && t->args.len == 0) {
         AstTypeParam declared = {.name = name, .span = t->span};
         p = type_scope_bind(I, &declared);

@@ -209,7 +209,7 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
         flows[i] = infer_last_flow(I, flowed[i]);
     }
     Expr *callee = expr_new(EXPR_CTOR, c.data, span);
-    callee->ctor = (Ctor *)ctor;
+    callee->ctor = ctor_of_values(ctor);
     if (n == 0)
         return callee;
     callee->type = type_fn(c.fields, n, c.data, type_pure());
@@ -628,7 +628,8 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
         n = (uint32_t)e->args.len;
     }
     if (r.kind == NAME_CTOR)
-        return infer_ctor_call(I, r.ctor, NULL, n, e->args.data, types, ntypes, e->span);
+        return infer_ctor_call(I, ntypes ? r.ctor : ctor_of_type(r.ctor, want), NULL, n,
+                               e->args.data, types, ntypes, e->span);
     Ast callee = *e->a;
     if (r.kind == NAME_GLOBAL || r.kind == NAME_LOCAL) {
         callee.kind = AST_NAME;

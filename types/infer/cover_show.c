@@ -75,7 +75,10 @@ bool cover_is_inhabited(Type *type) {
 
 Type *cover_field_type(Type *data, const Ctor *ctor, uint32_t field) {
     Type *t = data ? type_resolve(data) : NULL;
-    if (!t || t->tag != TY_DATA || t->decl != ctor->decl)
+    if (!t || t->tag != TY_DATA)
+        return NULL;
+    ctor = ctor_of_type(ctor, t);
+    if (t->decl != ctor->decl)
         return NULL;
     return type_substitute(ctor->fields[field], t->decl->params, t->args, t->decl->nparams);
 }

@@ -305,7 +305,7 @@ static Expr *ctor_value(Infer *I, const Ctor *ctor, Span span, Type **type_args,
         args[i] = type_args[i];
     CtorInstance c = ctor_instantiate(I, ctor, args, OPEN_FLEXIBLE, NULL);
     Expr *e = expr_new(EXPR_CTOR, c.data, span);
-    e->ctor = (Ctor *)ctor;
+    e->ctor = ctor_of_values(ctor);
     if (ctor->nfields)
         e->type = type_fn(c.fields, ctor->nfields, c.data, solver_var(I->s, KIND_EFFECT));
     return e;
@@ -343,7 +343,6 @@ static Expr *attr_value(Infer *I, const Symbol *name, Span span) {
 }
 
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {
-    (void)want;
     Name name = e->name;
     if (e->kind == AST_GRAPH_VAR) {
         name.sym = sym_intern(fmt_text("%%%lld", (long long)e->i));
@@ -354,7 +353,8 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {
     switch (r.kind) {
     case NAME_LOCAL: return local_expr(I, r.local, e->span);
     case NAME_GLOBAL: return global_expr(I, r.global, e->span, type_args, n);
-    case NAME_CTOR: return ctor_value(I, r.ctor, e->span, type_args, n);
+    case NAME_CTOR:
+        return ctor_value(I, n ? r.ctor : ctor_of_type(r.ctor, want), e->span, type_args, n);
     case NAME_OP: return op_value(I, r.op, e->span);
     case NAME_DIM: {
         Type *dtype = solver_weak_dtype(I->s, false, e->span);

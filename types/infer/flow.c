@@ -43,6 +43,19 @@ static void add_superseded(Diag *d, Type *a, Type *b) {
                       a->decl->version, b->decl->name->text);
 }
 
+/* Explains rows beside what they are rows of, alone or in a List. */
+static void add_rows(Diag *d, Type *want, Type *from) {
+    want = type_resolve(want);
+    from = type_resolve(from);
+    if (from->tag == TY_DATA && type_is_list(from))
+        from = type_resolve(from->args[0]);
+    if (want->tag != TY_DATA || from->tag != TY_DATA || want->decl->row != from->decl)
+        return;
+    diag_add_fact(
+        d, "`Rows[n, T]` is n values of T in one, stacked: `build(n, fn (i) { ... })` makes it "
+           "of a function that gives one");
+}
+
 /* Explains a dtype that is not in the class that is asked for. */
 static void add_class(Diag *d, const Mismatch *m, TypeNamer *namer) {
     Type *a = m->a ? type_resolve(m->a) : NULL, *b = m->b ? type_resolve(m->b) : NULL;
@@ -179,6 +192,7 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span)
             if (want_span.source && !(want_span.source->flags & SOURCE_INTERNAL))
                 diag_add_label(d, want_span, "%s is asked for here", expected);
             diag_add_mismatch(I, d, &namer);
+            add_rows(d, want, from);
             if (type_is_list(want) && type_resolve(from)->tag == TY_TENSOR && !is_scalar(from))
                 diag_add_fact(d, "operators and `vmap(f)` take a tensor whole; `list.rows(x)` "
                                  "makes a List of it");

@@ -37,7 +37,8 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
                              const Expr *value) {
     Type *t = type_resolve(type);
     Pattern *out = pattern_new(PAT_CTOR, type, p->span);
-    out->ctor = (Ctor *)ctor;
+    out->ctor = ctor_of_values(ctor);
+    ctor = ctor_of_type(ctor, t);
     out->nargs = ctor->nfields;
     out->args = mem_new_n(Pattern *, ctor->nfields + 1);
     bool known = t->tag == TY_DATA && t->decl == ctor->decl;

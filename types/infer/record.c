@@ -104,8 +104,7 @@ static TypePlace field_place(const Ctor *ctor, const Symbol *field) {
 
 /* Layer { w: e, b: e }: fields in any order, evaluated as written. */
 Expr *infer_record(Infer *I, Ast *e, Type *want) {
-    (void)want;
-    Ctor *ctor = scope_find_ctor(I, e->name.sym);
+    const Ctor *ctor = scope_find_ctor(I, e->name.sym);
     if (!ctor) {
         Diag *d = infer_error(I, DIAG_R0113, e->name.span, "there is no constructor `%s`",
                               e->name.sym->text);
@@ -121,6 +120,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
                     ctor->name->text);
         return infer_error_expr(e->span);
     }
+    ctor = ctor_of_type(ctor, want);
     CtorInstance inst = ctor_instantiate(I, ctor, NULL, OPEN_FLEXIBLE, NULL);
     uint32_t n = (uint32_t)e->fields.len;
     Expr **args = mem_new_n(Expr *, ctor->nfields + 1);
@@ -154,7 +154,7 @@ Expr *infer_record(Infer *I, Ast *e, Type *want) {
         return infer_error_expr(e->span);
     }
     Expr *callee = expr_new(EXPR_CTOR, inst.data, e->name.span);
-    callee->ctor = ctor;
+    callee->ctor = ctor_of_values(ctor);
     if (ctor->nfields == 0)
         return callee;
     callee->type = type_fn(inst.fields, ctor->nfields, inst.data, type_pure());
@@ -228,7 +228,7 @@ static Expr *build_anew(Infer *I, Ast *e, Expr *base, const Ctor *ctor, const Ct
     }
     Expr *callee = expr_new(EXPR_CTOR, type_fn(now->fields, ctor->nfields, now->data, type_pure()),
                             e->span);
-    callee->ctor = (Ctor *)ctor;
+    callee->ctor = ctor_of_values(ctor);
     Expr *call = expr_call(callee, args, ctor->nfields, NULL, now->data, e->span);
     call->own_cells = true;
     infer_tie_flows(I, call, flows);

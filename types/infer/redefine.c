@@ -304,6 +304,7 @@ typedef struct Mentions {
 } Mentions;
 
 static bool is_superseded(const Mentions *m, const TypeDecl *decl) {
+    decl = type_decl_of_values(decl);
     return decl->superseded && map_has(m->names, decl->name);
 }
 

@@ -5,9 +5,9 @@
  *
  * Rows(T) has a first axis more at each tensor of T: Rows(Tensor[(3,), b]) = Tensor[(k, 3), b]. All tensors of all arguments
  * and of the result have the same k. Tuples and data are mapped through; Strings, functions and references stay what
- * they are, as arguments, and are refused in the result. Data is mapped through its type arguments, since its declaration
- * stays: List[Tensor[(3,), b]] becomes List[Tensor[(k, 3), b]]. A declaration that fixes the rank of a tensor, as
- * `type P { P(float32) }` does, holds no rows.
+ * they are, as arguments, and are refused in the result. Data is mapped through its type arguments where its declaration
+ * takes the axis there: List[Tensor[(3,), b]] becomes List[Tensor[(k, 3), b]]. Where it fixes the ranks of its tensors, as
+ * `type P { P(float32) }` does, it becomes Rows[k, P] (Note [Rows of data] in type/rows.c).
  *
  * Whichever side of a parameter is known first gives the other one, so `vmap(fn (x) { … })(xs)` needs no annotation. */
 #include "base/mem.h"
@@ -21,6 +21,7 @@ typedef struct Rows {
     Type *count;    /* the size of the first axes; NULL: no tensor was met yet */
     bool is_result; /* the result is at hand, and not a parameter */
     bool waits;     /* some part is not known on either side */
+    bool derives;   /* within D(T): what has no floats is () there */
     bool has_tensor, failed;
 } Rows;
 
@@ -144,56 +145,9 @@ static void relate_tuples(Rows *w, Type **row, Type **all) {
     *all = type_tuple(alls, n);
 }
 
-/* Whether fields of the declaration keep their types when the tensors in its type arguments get an axis more. */
-static bool may_hold_rows(TypeDecl *decl, Map *seen);
-
-static bool field_may_hold_rows(Type *t, Map *seen) {
-    uint32_t rank;
-    Type **dims;
-    t = type_resolve(t);
-    switch (t->tag) {
-    case TY_TENSOR:
-        return !type_get_rank(t, &rank, &dims) && type_resolve(t->tensor.shape)->tag == TY_PARAM;
-    case TY_DATA:
-        if (!may_hold_rows(t->decl, seen))
-            return false;
-        break;
-    case TY_TUPLE: break;
-    default: return true;
-    }
-    for (uint32_t i = 0; i < t->nargs; i++)
-        if (type_resolve(t->args[i])->kind == KIND_TYPE && !field_may_hold_rows(t->args[i], seen))
-            return false;
-    return true;
-}
-
-static bool may_hold_rows(TypeDecl *decl, Map *seen) {
-    if (map_has(seen, decl))
-        return true;
-    map_set(seen, decl, decl);
-    for (uint32_t i = 0; i < decl->nctors; i++)
-        for (uint32_t k = 0; k < decl->ctors[i]->nfields; k++)
-            if (!field_may_hold_rows(decl->ctors[i]->fields[k], seen))
-                return false;
-    return true;
-}
-
-static void relate_data(Rows *w, Type **row, Type **all) {
+/* Data whose parameters take the axis: the declaration stays, and its arguments are related. */
+static void relate_arguments(Rows *w, Type **row, Type **all) {
     const Type *known = (*row)->tag == TY_DATA ? *row : *all;
-    TypeDecl *decl = known->decl;
-    Map seen = {0};
-    if ((*row)->tag == (*all)->tag && (*row)->decl != (*all)->decl)
-        return; /* unification says it */
-    if (!may_hold_rows(decl, &seen)) {
-        Diag *d = rel_error(w->s, w->r, DIAG_R0319,
-                            "`vmap` cannot give the tensors of `%s` a first axis: its declaration "
-                            "says how many axes they have",
-                            decl->name->text);
-        diag_add_help(d, "a tuple of its fields, or a type with a parameter in the place of the "
-                         "tensor, has room for it");
-        fail(w);
-        return;
-    }
     uint32_t n = known->nargs;
     Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 1);
     Type **made = fresh_like(w, known->args, n);
@@ -208,15 +162,101 @@ static void relate_data(Rows *w, Type **row, Type **all) {
         case KIND_EFFECT: alls[i] = rows[i] = known->args[i]; break;
         }
     }
-    *row = type_data(decl, rows, n);
-    *all = type_data(decl, alls, n);
+    *row = type_data(known->decl, rows, n);
+    *all = type_data(known->decl, alls, n);
+}
+
+/* The data of one row is known, and its declaration says how many axes its tensors have: Rows[n, T]. */
+static void give_rows(Rows *w, Type *row, Type **all) {
+    if (w->is_result && !w->count) {
+        w->waits = true;
+        return;
+    }
+    if (!w->count)
+        w->count = solver_var(w->s, KIND_DIM);
+    Type *rows = type_data_rows(row, w->count);
+    if (rows) {
+        *all = rows;
+        return;
+    }
+    Diag *d = rel_error(w->s, w->r, DIAG_R0319,
+                        "`vmap` cannot give all tensors of `%s` a first axis: its declaration says "
+                        "of some how many axes they have, and leaves others to a parameter",
+                        row->decl->name->text);
+    diag_add_help(d, "a parameter in the place of each of these has room for it");
+    fail(w);
+}
+
+static void fail_to_take(Rows *w, Type *all) {
+    Diag *d = rel_error(w->s, w->r, DIAG_R0319,
+                        "`vmap` takes no rows out of %s: its declaration says how many axes its "
+                        "tensors have",
+                        type_text(all));
+    diag_add_fact(d,
+                  "n of them, stacked, are a Rows[n, %s]: what `build` or `vmap` makes of a "
+                  "function that gives one",
+                  type_text(all));
+    fail(w);
+}
+
+/* Of n rows there would be n Strings, for which the type has no room. */
+static bool fail_for_whole(Rows *w, Type *data) {
+    Type *whole = w->is_result && !w->derives ? type_find_whole(data) : NULL;
+    if (!whole)
+        return false;
+    Diag *d = rel_error(w->s, w->r, DIAG_R0319,
+                        "`vmap` stacks the tensors of its results, and %s holds %s, which is none",
+                        type_text(data), type_text(whole));
+    diag_add_fact(d, "each row has its own; `map` gives a List of them");
+    fail(w);
+    return true;
+}
+
+static void relate_data(Rows *w, Type **row, Type **all) {
+    bool knows_row = (*row)->tag == TY_DATA, knows_all = (*all)->tag == TY_DATA;
+    if (fail_for_whole(w, knows_row ? *row : *all))
+        return;
+    TypeDecl *decl = knows_row ? (*row)->decl : (*all)->decl;
+    if (knows_row ? type_decl_takes_axis(decl) : !decl->row && type_decl_takes_axis(decl)) {
+        if (!knows_row || !knows_all || (*all)->decl == decl) /* else unification says it */
+            relate_arguments(w, row, all);
+        return;
+    }
+    w->has_tensor = true;
+    if (knows_all && (*all)->decl->row) {
+        take_count(w, (*all)->args[0]);
+        if (!knows_row)
+            *row = type_data_row(*all);
+        return;
+    }
+    if (knows_row)
+        give_rows(w, *row, all);
+    else
+        fail_to_take(w, *all);
+}
+
+/* D(T) of data that is not its own derivative: its rows are D of those of T. */
+static void relate_derivatives(Rows *w, Type **row, Type **all) {
+    Type *of = type_resolve((*row)->tag == TY_DERIV ? (*row)->elem : (*all)->elem);
+    if (of->tag != TY_DATA) {
+        w->waits = true;
+        w->has_tensor |= !w->is_result;
+        return;
+    }
+    Type *one = (*row)->tag == TY_DERIV ? (*row)->elem : solver_var(w->s, KIND_TYPE);
+    Type *rows = (*all)->tag == TY_DERIV ? (*all)->elem : solver_var(w->s, KIND_TYPE);
+    w->derives = true;
+    relate_rows(w, &one, &rows);
+    w->derives = false;
+    *row = type_deriv(one);
+    *all = type_deriv(rows);
 }
 
 /* ---- all types ------------------------------------------------------------------------------- */
 
 /* What has no tensors to take apart is the same in each call. */
 static void relate_whole(Rows *w, Type **row, Type **all, const Type *known) {
-    if (w->is_result && known->tag != TY_ERROR) {
+    if (w->is_result && !w->derives && known->tag != TY_ERROR) {
         rel_error(w->s, w->r, DIAG_R0319,
                   "`vmap` stacks the results of its function, which must be tensors, or tuples and "
                   "data of them; this one gives %s",
@@ -283,6 +323,7 @@ static void relate_rows(Rows *w, Type **row, Type **all) {
     case TY_TENSOR: relate_tensors(w, row, all); return;
     case TY_TUPLE: relate_tuples(w, row, all); return;
     case TY_DATA: relate_data(w, row, all); return;
+    case TY_DERIV: relate_derivatives(w, row, all); return;
     case TY_STRING:
     case TY_FN:
     case TY_REF:

@@ -256,6 +256,22 @@ static const char *weak_text(const Type *t) {
     return dtype_info[t->var.dtypes & DT_BIT(DT_I32) ? DT_I32 : DT_F32].name;
 }
 
+static void print_data(Str *out, const TypeDecl *decl, Type **args, uint32_t n, TypeNamer *namer) {
+    if (decl->row) {
+        str_add(out, "Rows[");
+        type_print_part(out, args[0], namer);
+        str_add(out, ", ");
+        print_data(out, decl->row, args + 1, n - 1, namer);
+        str_add_char(out, ']');
+        return;
+    }
+    str_add(out, decl->name->text);
+    if (decl->version)
+        str_printf(out, "#%u", decl->version);
+    if (n)
+        print_list(out, '[', args, n, false, ']', namer);
+}
+
 void type_print_part(Str *out, Type *t, TypeNamer *namer) {
     if (out->len > TYPE_PRINT_LIMIT)
         return;
@@ -304,13 +320,7 @@ void type_print_part(Str *out, Type *t, TypeNamer *namer) {
         type_print_part(out, t->elem, namer);
         str_add_char(out, ')');
         return;
-    case TY_DATA:
-        str_add(out, t->decl->name->text);
-        if (t->decl->version)
-            str_printf(out, "#%u", t->decl->version);
-        if (t->nargs)
-            print_list(out, '[', t->args, t->nargs, false, ']', namer);
-        return;
+    case TY_DATA: print_data(out, t->decl, t->args, t->nargs, namer); return;
     case TY_STRING: str_add(out, "String"); return;
     case TY_ERROR: str_add(out, "_"); return;
     case TY_DTYPE: str_add(out, dtype_info[t->dtype_value].name); return;

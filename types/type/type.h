@@ -300,6 +300,8 @@ struct TypeDecl {
     bool is_extern;
     bool superseded;
     struct TypeDecl *earlier; /* the type of the same name that this one replaced, or NULL */
+    struct TypeDecl *rows;    /* of stacked values, or NULL until one is asked for; and of such a */
+    struct TypeDecl *row;     /* declaration, what is stacked: Note [Rows of data] in rows.c */
     uint8_t *variance;        /* of each parameter; NULL until solver_flow asks for it */
     bool *
         asked; /* of each parameter that is a size: Note [Sizes of elements] in unknown.c; or NULL */
@@ -307,5 +309,20 @@ struct TypeDecl {
     const char *doc;
     struct Item *item; /* its syntax, to be declared again at the prompt; or NULL */
 };
+
+/* Note [Rows of data] in rows.c. Whether its parameters stand wherever a tensor stands, and so take another axis. */
+bool type_decl_takes_axis(TypeDecl *decl);
+/* The declaration of Rows[n, T], with n before its parameters; NULL where it mixes tensors of known rank and parameters. */
+TypeDecl *type_decl_rows(TypeDecl *decl);
+/* n of that type, stacked; NULL where it has no rows, or the type is not known. */
+Type *type_rows(Type *row, Type *n);
+Type *type_data_rows(Type *data, Type *n); /* of data whose declaration takes no axis; or NULL */
+Type *type_data_row(Type *data);           /* T, of Rows[n, T] */
+/* A String, function or reference that values of t hold, which cannot be stacked; or NULL. */
+Type *type_find_whole(Type *t);
+const TypeDecl *type_decl_of_values(const TypeDecl *decl); /* T, of Rows[n, T] and of T */
+Ctor *ctor_of_values(const Ctor *ctor);                    /* that constructor of it */
+/* That constructor of the type, where the two stack the same; else ctor. */
+const Ctor *ctor_of_type(const Ctor *ctor, Type *type);
 
 #endif
