@@ -75,8 +75,11 @@ static Expr **open_data(LeafWalk *w, Expr *data, Type *t, Type *const *fields, u
         return NULL;
     Expr **names = mem_new_n(Expr *, n + 1);
     Pattern *p = mem_new(Pattern);
-    *p = (Pattern){
-        .kind = PAT_CTOR, .span = w->b.span, .type = t, .ctor = t->decl->ctors[0], .nargs = n};
+    *p = (Pattern){.kind = PAT_CTOR,
+                   .span = w->b.span,
+                   .type = t,
+                   .ctor = ctor_of_values(t->decl->ctors[0]),
+                   .nargs = n};
     p->args = mem_new_n(Pattern *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Var *v = b_var(&w->b, "part", fields[i]);
@@ -108,7 +111,7 @@ static Expr *map_fields(LeafWalk *w, Expr *x, Expr *y, Type *t, Type *const *fie
     } else {
         Type *type = type_fn((Type **)(uintptr_t)fields, n, t, type_allocates());
         Expr *ctor = expr_new(EXPR_CTOR, type, w->b.span);
-        ctor->ctor = t->decl->ctors[0];
+        ctor->ctor = ctor_of_values(t->decl->ctors[0]);
         made = expr_call(ctor, parts, n, NULL, t, w->b.span);
     }
     made->own_cells = true;

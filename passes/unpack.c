@@ -57,14 +57,14 @@ static Part *part_new(Unpacker *u, const Symbol *name, Type *type, Span span, in
     bool is_record = decl && decl->nctors == 1 && !decl->nexists && !decl->is_extern &&
                      decl->nparams == t->nargs && decl->ctors[0]->nfields;
     if (depth < DEEPEST && (is_record || (t->tag == TY_TUPLE && t->nargs))) {
-        p->ctor = decl ? decl->ctors[0] : NULL;
+        p->ctor = decl ? ctor_of_values(decl->ctors[0]) : NULL;
         p->n = decl ? p->ctor->nfields : t->nargs;
         p->parts = mem_new_n(Part *, p->n);
         for (uint32_t i = 0; i < p->n; i++) {
             bool is_named = decl && p->ctor->field_names;
-            Type *field = decl
-                              ? type_substitute(p->ctor->fields[i], decl->params, t->args, t->nargs)
-                              : t->args[i];
+            Type *field = decl ? type_substitute(decl->ctors[0]->fields[i], decl->params, t->args,
+                                                 t->nargs)
+                               : t->args[i];
             p->parts[i] = part_new(u, is_named ? p->ctor->field_names[i] : name, field, span,
                                    depth + 1);
         }

@@ -170,7 +170,7 @@ static Expr *read_part(Reader *r, Expr *e) {
     } else {
         bool split;
         if (t->tag != TY_DATA || t->decl->nctors != 1 || e->index < 0 ||
-            !place_as_data(r->n, whole, t->decl->ctors[0], &split)) {
+            !place_as_data(r->n, whole, ctor_of_values(t->decl->ctors[0]), &split)) {
             refuse(r, "a field of a record that is not known");
             return v;
         }

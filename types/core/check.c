@@ -190,6 +190,8 @@ static void pattern(Checker *c, const Pattern *p, Type *scrutinee, bool open) {
     if (p->kind == PAT_CTOR && p->nargs && p->nargs != p->ctor->nfields)
         BROKEN(c, "a pattern of `%s` has %u parts, not %u", p->ctor->name->text, p->nargs,
                p->ctor->nfields);
+    if (p->kind == PAT_CTOR && p->ctor->decl->row)
+        BROKEN(c, "a pattern of `%s` is of rows, which have no values", p->ctor->name->text);
     if (p->kind == PAT_CTOR && p->type && type_resolve(p->type)->tag == TY_DATA &&
         type_resolve(p->type)->decl->name != p->ctor->decl->name)
         BROKEN(c, "a pattern of `%s` stands for a %s", p->ctor->name->text, type_text(p->type));
@@ -302,6 +304,8 @@ static void check_call(Checker *c, Expr *e) {
         check_relation(c, e);
         return;
     }
+    if (e->a->kind == EXPR_CTOR && e->a->ctor->decl->row)
+        BROKEN(c, "`%s` is of rows, which have no values", e->a->ctor->name->text);
     if (e->a->kind == EXPR_CTOR && e->nargs != e->a->ctor->nfields)
         BROKEN(c, "`%s` is given %u fields, not %u", e->a->ctor->name->text, e->nargs,
                e->a->ctor->nfields);

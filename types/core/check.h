@@ -3,7 +3,7 @@
  *
  *   typed      every node has a type, and no type holds the error type
  *   scope      a variable is used where it is bound, and bound once in the whole expression
- *   shape      a node has the parts that its kind asks for, as many as their types say
+ *   shape      a node has the parts that its kind asks for, as many as their types say; constructors are those of values
  *   types      parts fit their places: arguments their parameters, arms the match, a value its variable.
  *              A type that is not known (a parameter, a variable, `?`) fits any of its kind
  *   relations  an operator's relation holds of its arguments, where their types are known
