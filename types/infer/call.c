@@ -256,6 +256,10 @@ static Expr *fn_arity(Infer *I, const Expr *callee, uint32_t wanted, uint32_t n,
             diag_add_label(d, callee->global->span, "`%s` is defined here", who);
         else
             diag_add_fact(d, "its type is %s", type_text(callee->type));
+        const char *habit = callee->kind == EXPR_GLOBAL ? infer_arity_habit(callee->global, n)
+                                                        : NULL;
+        if (habit)
+            diag_add_help(d, "%s", habit);
     }
     return infer_error_expr(span);
 }

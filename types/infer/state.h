@@ -328,6 +328,8 @@ void scope_report_unknown(Infer *I, const Name *name); /* R0101, with the neares
 bool scope_report_open_binding(Infer *I, Diag *d, const Name *name);
 /* What a name of another language is in Relay, in words, or NULL. */
 const char *infer_habit_of(const Symbol *name);
+/* What to write where a function of the library is given that many arguments, as elsewhere, or NULL. */
+const char *infer_arity_habit(const Global *callee, uint32_t nargs);
 /* The nearest of all visible names, or NULL; `types`: among types. */
 const Symbol *env_suggest(Env *env, const Symbol *name, bool types);
 

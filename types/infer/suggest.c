@@ -64,6 +64,35 @@ const char *infer_habit_of(const Symbol *name) {
     return last ? last : first;
 }
 
+/* Functions of the library that other languages call with other arguments. */
+static const struct {
+    const char *name;
+    uint32_t nargs;
+    const char *help;
+} arities[] = {
+    {"range", 2,
+     "`arange(a, b)` is the tensor of a … b - 1, and `map(fn (i) { a + i }, range(b - a))` the "
+     "List"},
+    {"range", 3, "`arange(a, b, step)` is such a tensor, `list.rows` of it a List"},
+    {"random.split", 2,
+     "it gives two keys; `map(fn (i) { random.fold_in(key, i) }, range(n))` gives n"},
+    {"random.key", 0,
+     "a key is made of a seed, `random.key(0)`, and gives the same numbers each time"},
+};
+
+const char *infer_arity_habit(const Global *callee, uint32_t nargs) {
+    const Source *in = callee->span.source;
+    bool library = in && (in->flags & SOURCE_INTERNAL);
+    for (size_t i = 0; library && i < sizeof arities / sizeof *arities; i++) {
+        const char *name = arities[i].name, *dot = strrchr(name, '.');
+        bool is_here = !dot || strstr(in->name, fmt_text("/%.*s.rly", (int)(dot - name), name));
+        if (arities[i].nargs == nargs && is_here &&
+            strcmp(callee->name->text, dot ? dot + 1 : name) == 0)
+            return arities[i].help;
+    }
+    return NULL;
+}
+
 /* ---- names in scope -------------------------------------------------------------------------- */
 
 static void add_keys(SymbolVec *out, const Map *m) {
