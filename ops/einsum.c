@@ -147,84 +147,6 @@ int einsum_result(const Einsum *e, int64_t *dims) {
     return e->naxes[e->ninputs];
 }
 
-/* ---- the sum --------------------------------------------------------------------------------- */
-
-void einsum_begin(EinsumSum *s, const Einsum *e, Tensor *target, int term) {
-    *s = (EinsumSum){.e = e, .target = target, .term = term};
-    size_t bytes = sizeof(double) * (size_t)target->count + 1;
-    if (dtype_is_float(target->dtype))
-        s->f = memset(mem_bytes(bytes), 0, bytes);
-    else
-        s->u = memset(mem_bytes(bytes), 0, bytes);
-}
-
-/* Steps of a tensor along each label; an axis of size 1 repeats. */
-static void label_strides(const Einsum *e, int term, const int64_t *shape, const int64_t *strides,
-                          int64_t *out) {
-    memset(out, 0, sizeof(int64_t) * EINSUM_LABELS);
-    for (int j = 0; j < e->naxes[term]; j++)
-        if (shape[j] != 1)
-            out[e->labels[term][j]] += strides[j];
-}
-
-void einsum_add(EinsumSum *s, int n, Tensor *const *factors, const int *terms) {
-    const Einsum *e = s->e;
-    DType t = s->target->dtype;
-    int64_t size = (int64_t)dtype_size(t), own[TENSOR_MAX_RANK], to[EINSUM_LABELS], target = 0;
-    int64_t steps[EINSUM_MAX_INPUTS][EINSUM_LABELS], at[EINSUM_MAX_INPUTS] = {0};
-    int64_t place[EINSUM_LABELS] = {0};
-    shape_strides(s->target->rank, s->target->shape, own);
-    label_strides(e, s->term, s->target->shape, own, to);
-    for (int i = 0; i < n; i++)
-        label_strides(e, terms[i], factors[i]->shape, factors[i]->strides, steps[i]);
-    for (int l = 0; l < EINSUM_LABELS; l++)
-        if (e->sizes[l] == 0)
-            return;
-    for (int64_t poll = OP_POLL;;) {
-        double f = 1;
-        uint64_t u = 1;
-        if (--poll == 0) {
-            if (op_interrupted(e->call))
-                return;
-            poll = OP_POLL;
-        }
-        for (int i = 0; i < n; i++) {
-            const char *p = (const char *)tensor_data(factors[i]) + at[i] * size;
-            if (s->f)
-                f *= elem_get_float(p, t);
-            else
-                u *= (uint64_t)elem_get_int(p, t);
-        }
-        if (s->f)
-            s->f[target] += f;
-        else
-            s->u[target] += u;
-        int l = EINSUM_LABELS - 1;
-        for (; l >= 0; l--) {
-            if (e->sizes[l] <= 1)
-                continue;
-            int64_t by = ++place[l] < e->sizes[l] ? 1 : 1 - e->sizes[l];
-            target += by * to[l];
-            for (int i = 0; i < n; i++)
-                at[i] += by * steps[i][l];
-            if (by == 1)
-                break;
-            place[l] = 0;
-        }
-        if (l < 0)
-            return;
-    }
-}
-
-void einsum_end(EinsumSum *s) {
-    for (int64_t i = 0; i < s->target->count; i++) {
-        if (s->f)
-            elem_set_float(tensor_at(s->target, i), s->target->dtype, s->f[i]);
-        else
-            elem_set_int(tensor_at(s->target, i), s->target->dtype, (int64_t)s->u[i]);
-    }
-}
-
 /* ---- einsum ---------------------------------------------------------------------------------- */
 
 static int shape_einsum(const OpCall *call, OutSpec *out) {
@@ -330,7 +252,7 @@ RelStatus relate_einsum(Solver *s, Relation *r) {
     return status == REL_FAIL ? status : open ? REL_WAIT : rel_settled(r);
 }
 
-static bool eval_einsum(const OpCall *call, Tensor *const *out) {
+static bool lower_einsum(const OpCall *call, Tensor *const *out, Plan *plan) {
     Einsum e;
     EinsumSum sum;
     int terms[EINSUM_MAX_INPUTS];
@@ -338,13 +260,11 @@ static bool eval_einsum(const OpCall *call, Tensor *const *out) {
         return false;
     for (int i = 0; i < e.ninputs; i++)
         terms[i] = i;
-    einsum_begin(&sum, &e, out[0], e.ninputs);
+    einsum_begin(&sum, &e, plan, out[0], e.ninputs);
     einsum_add(&sum, e.ninputs, call->in, terms);
-    einsum_end(&sum);
-    return true;
+    return einsum_end(&sum);
 }
 
-const char einsum_reason[] = "its loops are written in a string; `@@` is compiled";
 static const RelDef rel_einsum = {"Einsum", relate_einsum, 2, false};
 const AttrSpec einsum_attrs[1] = {
     {"equation", AT_STRING, NULL, "a letter for each axis: \"ij,jk->ik\""},
@@ -379,11 +299,11 @@ const Op op_einsum = {
     .dtypes = DTS_NUM,
     .pattern = OP_OPAQUE,
     .shape = shape_einsum,
-    .eval = eval_einsum,
-    .reference_only = einsum_reason,
+    .lower = lower_einsum,
     .doc =
         "Products of the tensors' elements summed over the letters that are not in the result, as\n"
-        "NumPy's einsum. Floats are summed in float64.",
+        "NumPy's einsum. Tensors are multiplied two at a time, from the left, and floats summed as "
+        "by matmul.",
     .example = "einsum(([[1, 2], [3, 4]], [10, 1]), equation=\"ij,j->i\")",
     .example_result = "[12, 34] : Tensor[(2,), int32]",
     .see_also = "matmul, sum, transpose",

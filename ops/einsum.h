@@ -22,23 +22,21 @@ bool einsum_read(const OpCall *call, uint32_t first, uint32_t n, Einsum *e);
 /* The shape of the result; its rank. */
 int einsum_result(const Einsum *e, int64_t *dims);
 
-/* A sum under way, in float64 or in integers that wrap: target[its labels] += product of factors,
- * over all places of all labels. `term` is the number of the target's term, terms[i] of factor i.
- */
+/* A sum under way: target[its letters] += product of factors, over all places of all letters. `term` is the number of
+ * the target's term, terms[i] of factor i. Floats are added as matmul adds them; halves are rounded once. */
 typedef struct EinsumSum {
     const Einsum *e;
-    Tensor *target;
-    int term;
-    double *f;
-    uint64_t *u;
+    Plan *plan;
+    Tensor *target, *sums; /* in the dtype that is summed in */
+    int term, n;           /* of what was added */
+    bool failed;
 } EinsumSum;
-void einsum_begin(EinsumSum *s, const Einsum *e, Tensor *target, int term);
+void einsum_begin(EinsumSum *s, const Einsum *e, Plan *plan, Tensor *target, int term);
 void einsum_add(EinsumSum *s, int n, Tensor *const *factors, const int *terms);
-void einsum_end(EinsumSum *s); /* stores the sum in the target */
+bool einsum_end(EinsumSum *s); /* false after a report */
 
 /* The relation of what has einsum's result: the first argument is the tuple of tensors. */
 RelStatus relate_einsum(Solver *s, Relation *r);
 extern const AttrSpec einsum_attrs[1];
-extern const char einsum_reason[];
 
 #endif

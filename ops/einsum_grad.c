@@ -91,32 +91,34 @@ static RelStatus relate_parts(Solver *s, Relation *r) {
     return rel_result_type(s, r, r->args[1]) == REL_FAIL ? REL_FAIL : rel_settled(r);
 }
 
-static bool eval_grad(const OpCall *call, Tensor *const *out) {
+static bool lower_grad(const OpCall *call, Tensor *const *out, Plan *plan) {
     Einsum e;
     EinsumSum sum;
     uint32_t n;
     if (!read_parts(call, 1, 1, &n, &e))
         return false;
     for (uint32_t j = 0; j < n; j++) {
-        einsum_begin(&sum, &e, out[j], (int)j);
+        einsum_begin(&sum, &e, plan, out[j], (int)j);
         add_term(&sum, n, call->in + 1, call->in[0], j, none, NULL);
-        einsum_end(&sum);
+        if (!einsum_end(&sum))
+            return false;
     }
     return true;
 }
 
-static bool eval_cross(const OpCall *call, Tensor *const *out) {
+static bool lower_cross(const OpCall *call, Tensor *const *out, Plan *plan) {
     Einsum e;
     EinsumSum sum;
     uint32_t n;
     if (!read_parts(call, 1, 2, &n, &e))
         return false;
     for (uint32_t j = 0; j < n; j++) {
-        einsum_begin(&sum, &e, out[j], (int)j);
+        einsum_begin(&sum, &e, plan, out[j], (int)j);
         for (uint32_t i = 0; i < n; i++)
             if (i != j)
                 add_term(&sum, n, call->in + 1, call->in[0], j, i, call->in[1 + n + i]);
-        einsum_end(&sum);
+        if (!einsum_end(&sum))
+            return false;
     }
     return true;
 }
@@ -135,8 +137,7 @@ const Op op_einsum_grad = {
     .shape = shape_parts,
     .refuses_sizes = true,
     .tuple = true,
-    .eval = eval_grad,
-    .reference_only = einsum_reason,
+    .lower = lower_grad,
     .doc = "The derivative of einsum with the same equation, a tuple with one for each tensor.",
     .example = "einsum_grad(2.0, ([1.0, 2.0], [3.0, 4.0]), equation=\"i,i\")",
     .example_result = "([6.0, 8.0], [2.0, 4.0]) : (Tensor[(2,), float32], Tensor[(2,), float32])",
@@ -156,8 +157,7 @@ const Op op_einsum_cross = {
     .shape = shape_parts,
     .refuses_sizes = true,
     .tuple = true,
-    .eval = eval_cross,
-    .reference_only = einsum_reason,
+    .lower = lower_cross,
     .doc = "The derivative of einsum_grad by data, along the tangents of its result.",
     .example = "einsum_cross(2.0, ([1.0], [3.0]), ([5.0], [7.0]), equation=\"i,i\")",
     .example_result = "([14.0], [10.0]) : (Tensor[(1,), float32], Tensor[(1,), float32])",
@@ -190,32 +190,30 @@ static RelStatus relate_whole(Solver *s, Relation *r) {
     return relate_einsum(s, r);
 }
 
-static bool eval_tangent(const OpCall *call, Tensor *const *out) {
+static bool lower_tangent(const OpCall *call, Tensor *const *out, Plan *plan) {
     Einsum e;
     EinsumSum sum;
     uint32_t n;
     if (!read_parts(call, 0, 2, &n, &e))
         return false;
-    einsum_begin(&sum, &e, out[0], (int)n);
+    einsum_begin(&sum, &e, plan, out[0], (int)n);
     for (uint32_t i = 0; i < n; i++)
         add_term(&sum, n, call->in, NULL, none, i, call->in[n + i]);
-    einsum_end(&sum);
-    return true;
+    return einsum_end(&sum);
 }
 
 /* With two tensors the first is t_0, the second u_1, and the other way round; with one there is no
  * pair. */
-static bool eval_pairs(const OpCall *call, Tensor *const *out) {
+static bool lower_pairs(const OpCall *call, Tensor *const *out, Plan *plan) {
     Einsum e;
     EinsumSum sum;
     uint32_t n;
     if (!read_parts(call, 0, 2, &n, &e))
         return false;
-    einsum_begin(&sum, &e, out[0], (int)n);
+    einsum_begin(&sum, &e, plan, out[0], (int)n);
     for (uint32_t i = 0; i < n && n == 2; i++)
         add_term(&sum, n, call->in, NULL, none, i, call->in[n + i]);
-    einsum_end(&sum);
-    return true;
+    return einsum_end(&sum);
 }
 
 static const RelDef rel_einsum_tangent = {"EinsumTangent", relate_whole, 3, false};
@@ -230,8 +228,7 @@ const Op op_einsum_tangent = {
     .pattern = OP_OPAQUE,
     .variant = FIRST_ORDER,
     .shape = shape_whole,
-    .eval = eval_tangent,
-    .reference_only = einsum_reason,
+    .lower = lower_tangent,
     .doc = "How einsum changes along tangents of its tensors.",
     .example = "einsum_tangent(([1.0], [3.0]), ([5.0], [7.0]), equation=\"i,i\")",
     .example_result = "22.0 : float32",
@@ -249,8 +246,7 @@ const Op op_einsum_pairs = {
     .pattern = OP_OPAQUE,
     .variant = SECOND_ORDER,
     .shape = shape_whole,
-    .eval = eval_pairs,
-    .reference_only = einsum_reason,
+    .lower = lower_pairs,
     .doc = "The sum of the einsums that take one tensor from each tuple, for at most two tensors: "
            "the\n"
            "derivative of einsum_cross.",
