@@ -402,7 +402,7 @@ static bool choose_parameters(Unpacker *u) {
 }
 
 Expr *pass_unpack(PassCtx *ctx, Expr *e) {
-    if (e->kind != EXPR_FN || e->fn->path || e->fn->base || e->fn->keeps_captured || !ctx->deps)
+    if (e->kind != EXPR_FN || e->fn->path || e->fn->base || e->fn->keeps_captured)
         return e;
     Unpacker u = {.ctx = ctx, .root = e, .written = fn_written(e)};
     u.fits = mem_new_n(bool, e->fn->nparams + 1);
