@@ -14,6 +14,20 @@
 
 typedef VEC(const char *) TextVec;
 
+/* Whether sizes of the type were read from the file's header while the program was checked. */
+static bool is_of_header(Type *type) {
+    uint32_t rank;
+    Type **dims;
+    if (!type_get_rank(type, &rank, &dims))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        const Origin *o = type_resolve(dims[i])->origin;
+        if (o && o->kind == ORIGIN_FILE)
+            return true;
+    }
+    return false;
+}
+
 /* What keeps a tensor from being of the type; NULL where nothing that is known does. */
 static const char *misfit(const Tensor *t, Type *type) {
     DType d;
@@ -22,16 +36,19 @@ static const char *misfit(const Tensor *t, Type *type) {
     int64_t n;
     if (!type)
         return NULL;
+    const char *since = is_of_header(type) ? ", as it had when the program was checked" : "";
     if (type_get_dtype(type, &d) && d != t->dtype)
-        return fmt_text("it is of %s, wanted is %s", dtype_info[t->dtype].name, dtype_info[d].name);
+        return fmt_text("it is of %s, wanted is %s%s", dtype_info[t->dtype].name,
+                        dtype_info[d].name, since);
     if (!type_get_rank(type, &rank, &dims))
         return NULL;
     if ((int)rank != t->rank)
-        return fmt_text("it has %d axes, wanted are %u", t->rank, rank);
+        return fmt_text("it has %d ax%s, wanted %s %u%s", t->rank, t->rank == 1 ? "is" : "es",
+                        rank == 1 ? "is" : "are", rank, since);
     for (uint32_t i = 0; i < rank; i++)
         if (type_get_int(dims[i], &n) && n != t->shape[i])
-            return fmt_text("axis %u is %lld, wanted is %lld", i, (long long)t->shape[i],
-                            (long long)n);
+            return fmt_text("axis %u is %lld, wanted is %lld%s", i, (long long)t->shape[i],
+                            (long long)n, since);
     return NULL;
 }
 

@@ -257,6 +257,51 @@ again == net
 """
 
 
+CHANGED = '''def get() { load("h.npy") }
+def use() { sum(get() @@ ones(shape=[3, 2])) }
+let kept = load("h.npy")
+%s
+use()
+kept
+save(kept, "h" ++ ".npy")
+use()
+'''
+
+
+def changed_headers(s):
+    """A file that is another one when it is read than when its header was: a diagnostic, and nothing is lost."""
+    since = "when the program was checked"
+    for name, change, code, words in (
+            ("size", 'save(ones(shape=[2, 4]), "h" ++ ".npy")', "R0504", "axis 1 is 4, wanted is 3, as it had " + since),
+            ("rows", 'save(ones(shape=[5, 3]), "h" ++ ".npy")', "R0504", "axis 0 is 5, wanted is 2, as it had " + since),
+            ("rank", 'save(ones(shape=[6]), "h" ++ ".npy")', "R0504", "it has 1 axis, wanted are 2, as it had " + since),
+            ("scalar", 'save(1.0, "h" ++ ".npy")', "R0504", "it has 0 axes, wanted are 2, as it had " + since),
+            ("dtype", 'save(ones(shape=[2, 3], dtype=float64), "h" ++ ".npy")', "R0504", "it is of float64, wanted is float32, as it had " + since),
+            ("no elements", 'save(zeros(shape=[0, 3]), "h" ++ ".npy")', "R0504", "axis 0 is 0, wanted is 2, as it had " + since),
+            ("text", 'write_text("1,2", "h" ++ ".npy")', "R0504", "axis 0 is 1, wanted is 2, as it had " + since),
+            ("empty", 'write_text("", "h" ++ ".npy")', "R0502", "it is empty"),
+            ("damaged", 'write_text("\\x93NUMPY", "h" ++ ".npy")', "R0502", "h.npy")):
+        folder = s.path("changed " + name)
+        os.makedirs(folder)
+        with open(os.path.join(folder, "h.npy"), "wb") as f:
+            f.write(npy(shape="(2, 3)", data=struct.pack("<6f", 1, 1, 1, 1, 1, 1)))
+
+        def job(folder=folder, name=name, change=change, code=code, words=words):
+            path = os.path.join(folder, "file.rly")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(CHANGED % change)
+            shown, status = at_prompt(s, CHANGED % change, folder)
+            why = None
+            if status or shown.count("12.0 : float32") != 1 or "[1.0, 1.0, 1.0]] : Tensor[(2, 3), float32]" not in shown:
+                why = "what was defined is lost"
+            elif code not in shown or words not in shown:
+                why = "no %s that says: %s" % (code, words)
+            s.check("the header changes at the prompt: " + name, why and why + "\n" + shown)
+            r = s.run([path], cwd=folder)
+            s.check("the header changes in a file: " + name, None if r.status == 1 and code in r.codes() else "status %s" % r.status, r)
+        s.later(job)
+
+
 def kept_as_tvm(s):
     """`save` writes the very bytes of TVM's format, and `load` reads them."""
     s.accepts("save: net.params", [s.write("net.rly", NET)], "True : bool\n")
@@ -536,4 +581,4 @@ def foreign(s):
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(__doc__, (refusals, acceptances, kept_as_tvm, damaged, fifos, caches, foreign)))
+    sys.exit(run_parts(__doc__, (refusals, acceptances, changed_headers, kept_as_tvm, damaged, fifos, caches, foreign)))
