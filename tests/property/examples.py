@@ -499,11 +499,54 @@ EXAMPLES = {"regression": (regression, [], 1e-6), "kmeans": (kmeans, [], 1e-8), 
             "logistic": (logistic, [], 1e-6)}
 
 
+def closing(text, at):
+    """Where the bracket that opens at `at` is closed."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] in "([{") - (text[i] in ")]}")
+        if not depth:
+            return i
+    return len(text)
+
+
+def annotations(text):
+    """What a program says of types beside its declarations: of parameters, results and `let`s, but for parameters of
+    the types that it declares."""
+    text = re.sub(r'//.*|"(\\.|[^"\\])*"', "", text)
+    declared = re.findall(r"^type (\w+)", text, re.M)
+    for at in reversed([m.start() for m in re.finditer(r"^type ", text, re.M)]):
+        text = text[:at] + text[closing(text, text.index("{", at)) + 1:]
+    found = re.findall(r"\blet [^=:]*: *([^=]+)=", text)
+    for head in re.finditer(r"\b(?:def \w+(\[[^\]]*\])?|fn(?: ?\[[^\]]*\])?) ?\(", text):
+        end = closing(text, head.end() - 1)
+        found += re.findall(r"\w *: *(\w+)", text[head.end():end])
+        found += re.findall(r"^ *-> *(\S+)", text[end + 1:])
+        found += [head.group(1)] if head.group(1) else []
+    return [t for t in found if t.strip() not in declared]
+
+
+def counts():
+    """Lines and annotations of the programs here, which README tells."""
+    texts = []
+    for name in EXAMPLES:
+        with open(os.path.join(ROOT, "examples", name + ".rly"), encoding="utf-8") as f:
+            texts.append(f.read())
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        said = re.search(r"their (\d+) lines have (\d+) annotations", f.read())
+    lines, types = sum(t.count("\n") for t in texts), [a for t in texts for a in annotations(t)]
+    if said and [int(said.group(1)), int(said.group(2))] == [lines, len(types)] and 30 * len(types) <= lines:
+        return True
+    print("README: the examples have %d lines and %d annotations, %s" % (lines, len(types), types))
+    return False
+
+
 def main():
     parser = share.arguments(__doc__)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     passed = failed = 0
+    if options.only in "README":
+        passed, failed = (1, 0) if counts() else (0, 1)
     for name, (reference, args, limit) in EXAMPLES.items():
         if options.only not in name:
             continue
