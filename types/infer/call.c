@@ -283,6 +283,7 @@ static bool refuse_integer(Infer *I, const Expr *callee, uint32_t i, const Expr 
         if (f)
             diag_add_label(d, f->params[i]->span, "the parameter");
         diag_add_help(d, "`(float32) x` makes a float of an integer `x`");
+        infer_add_classes(d, want, arg->type);
     }
     return true;
 }

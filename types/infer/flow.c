@@ -157,6 +157,24 @@ static bool is_scalar(Type *tensor) {
     return type_get_rank(tensor, &rank, &dims) && rank == 0;
 }
 
+void infer_add_classes(Diag *d, Type *want, Type *from) {
+    uint32_t rank, wanted;
+    Type **dims, **asked;
+    if (type_resolve(want)->tag != TY_TENSOR || type_resolve(from)->tag != TY_TENSOR)
+        return;
+    bool numbers = type_get_rank(from, &rank, &dims) && rank == 1 &&
+                   !(type_dtype_set(type_resolve(from)->tensor.dtype) & ~DTS_INT);
+    if (!numbers || !type_get_rank(want, &wanted, &asked) || wanted != 2 ||
+        (type_dtype_set(type_resolve(want)->tensor.dtype) & ~DTS_FLOAT))
+        return;
+    int64_t depth;
+    const char *classes = type_get_int(asked[1], &depth) ? fmt_text("%lld", (long long)depth) : "n";
+    diag_add_fact(d,
+                  "`one_hot(y, 1.0, 0.0, depth=%s, axis=-1, dtype=float32)` has a row for each "
+                  "number of a class",
+                  classes);
+}
+
 Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span) {
     if (is_error(e->type) || is_error(want))
         return e;
@@ -193,6 +211,7 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span)
                 diag_add_label(d, want_span, "%s is asked for here", expected);
             diag_add_mismatch(I, d, &namer);
             add_rows(d, want, from);
+            infer_add_classes(d, want, from);
             if (type_is_list(want) && type_resolve(from)->tag == TY_TENSOR && !is_scalar(from))
                 diag_add_fact(d, "operators and `vmap(f)` take a tensor whole; `list.rows(x)` "
                                  "makes a List of it");

@@ -390,6 +390,8 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
 
 /* The type flows to where `want` is expected: unified with sub-shaping; a note for run-time checks.
  * Reports R02xx/R03xx in terms of `place`. Returns the expression to use (checks around it). */
+/* Helps where a row of floats for each class is asked for, and the number of the class is there. */
+void infer_add_classes(Diag *d, Type *want, Type *from);
 Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span);
 /* 1 + the index of the pending flow of e, if that is the last; else 0. */
 size_t infer_last_flow(const Infer *I, const Expr *e);
