@@ -434,12 +434,14 @@ static Expr *settled(Way *w, Place *p) {
         p = p->arm;
     if (acc_presence(p) == ABSENT)
         return absent_value(w);
-    if (p->form != PLACE_TUPLE)
+    bool record = p->form == PLACE_DATA && p->ctor->decl->nctors == 1 && p->nparts;
+    if (p->form != PLACE_TUPLE && !record)
         return settled_value(w, p->type, acc_get(w, p));
     Expr **parts = mem_new_n(Expr *, p->nparts + 1);
     for (uint32_t i = 0; i < p->nparts; i++)
         parts[i] = p->parts[i] ? settled(w, p->parts[i]) : absent_value(w);
-    return b_tuple(&w->build, parts, p->nparts);
+    return record ? ct_of_data(&w->build, p->ctor, parts, p->nparts)
+                  : b_tuple(&w->build, parts, p->nparts);
 }
 
 /* Hands the cotangent of a stored value over, where that value has no other yet; false where it is to be added. */

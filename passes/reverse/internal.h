@@ -315,6 +315,8 @@ Place *place_new(Instance *n, Type *type);
 Place *place_part(Instance *n, const Place *whole, Type *type);
 /* The type of part i of a value of that type, which has the form of p. */
 Type *place_part_type(Type *type, const Place *p, uint32_t i);
+/* The type of a field of data that has the type `data`. */
+Type *place_field_type(Type *data, const Ctor *ctor, uint32_t i);
 void place_make_tuple(Instance *n, Place *p, uint32_t nparts);
 /* Step s reads part i of p, a tuple of which nothing is known yet. */
 void place_note_read(Place *p, uint32_t i, Step *s);
@@ -341,6 +343,8 @@ typedef struct Way {
 } Way;
 Expr *way_bind(Way *w, Expr *e, Type *type);
 Expr *absent_value(Way *w);
+/* A cotangent of data, of those of its fields. */
+Expr *ct_of_data(const Build *b, Ctor *of, Expr **parts, uint32_t nparts);
 Presence acc_presence(Place *p);
 Expr *acc_get(Way *w, Place *p);
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence);

@@ -22,10 +22,27 @@ static bool is_tensor(Type *t) { return t && type_resolve(t)->tag == TY_TENSOR; 
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/* The constructor of a result that is a record, else NULL. */
+static Ctor *record_of(Type *result) {
+    result = result ? type_resolve(result) : NULL;
+    bool record = result && result->tag == TY_DATA && result->decl->nctors == 1;
+    return record ? result->decl->ctors[0] : NULL;
+}
+
 /* The type of a part of a result, NULL where the type of the whole does not say it. */
 static Type *result_part(Type *result, uint32_t i) {
     result = result ? type_resolve(result) : NULL;
+    if (record_of(result))
+        return place_field_type(result, record_of(result), i);
     return result && result->tag == TY_TUPLE && i < result->nargs ? result->args[i] : NULL;
+}
+
+/* Whether the parts of a cotangent are handed over one by one: of a tuple, and of a record that the function says it gives. */
+static bool is_ct_of_parts(const Expr *ct, Type *result) {
+    if (ct->kind == EXPR_CALL)
+        return ct->a->kind == EXPR_CTOR && ct->a->ctor == record_of(result) &&
+               ct->nargs <= MOST_PARTS;
+    return ct->kind == EXPR_TUPLE && ct->nargs <= MOST_PARTS;
 }
 
 static char letter_of_ct(const Expr *ct, Type *result) {
@@ -43,8 +60,7 @@ static char letter_of_ct(const Expr *ct, Type *result) {
 }
 
 static void add_outline_of_ct(const Expr *ct, Type *result, int depth, Str *text) {
-    if (ct->kind != EXPR_TUPLE || ct->nargs > MOST_PARTS || depth == DEEPEST_PART ||
-        text->len > LONGEST_CT) {
+    if (!is_ct_of_parts(ct, result) || depth == DEEPEST_PART || text->len > LONGEST_CT) {
         str_add_char(text, letter_of_ct(ct, result));
         return;
     }
@@ -55,7 +71,7 @@ static void add_outline_of_ct(const Expr *ct, Type *result, int depth, Str *text
 }
 
 void outline_add_ct(Str *text, const Expr *ct, Type *result) {
-    if (ct->kind == EXPR_TUPLE)
+    if (is_ct_of_parts(ct, result))
         add_outline_of_ct(ct, result, 0, text);
     else
         str_add(text, ANY_SEED);
@@ -68,11 +84,8 @@ static bool is_taken_apart(const Place *p, int depth) {
 
 /* A tuple or record of accumulators in the form of p. */
 static Expr *whole_of_parts(const Build *b, const Place *p, Expr **parts) {
-    if (p->form == PLACE_TUPLE)
-        return b_tuple(b, parts, p->nparts);
-    Expr *ctor = expr_new(EXPR_CTOR, b_some_type("ctor"), b->span);
-    ctor->ctor = p->ctor;
-    return expr_call(ctor, parts, p->nparts, NULL, b_some_type("ct"), b->span);
+    return p->form == PLACE_TUPLE ? b_tuple(b, parts, p->nparts)
+                                  : ct_of_data(b, p->ctor, parts, p->nparts);
 }
 
 static bool has_form_of(const Place *p, const Place *like) {
@@ -215,7 +228,7 @@ Expr *outline_take_ct(const Build *b, const char **text, Type *result, Exprs *pa
     for (; **text != ')'; n++)
         parts[n] = outline_take_ct(b, text, result_part(result, n), params);
     ++*text;
-    return b_tuple(b, parts, n);
+    return record_of(result) ? ct_of_data(b, record_of(result), parts, n) : b_tuple(b, parts, n);
 }
 
 Expr *outline_take_acc(const Build *b, const char **text, const Place *p, Exprs *params) {

@@ -107,8 +107,7 @@ bool place_give_form(Instance *callee, Place *slot, Place *given) {
     return true;
 }
 
-/* The type of a field of data that has the type `data`. */
-static Type *field_type(Type *data, const Ctor *ctor, uint32_t i) {
+Type *place_field_type(Type *data, const Ctor *ctor, uint32_t i) {
     data = type_resolve(data);
     ctor = ctor_of_type(ctor, data);
     const TypeDecl *decl = ctor->decl;
@@ -120,7 +119,7 @@ static Type *field_type(Type *data, const Ctor *ctor, uint32_t i) {
 Type *place_part_type(Type *type, const Place *p, uint32_t i) {
     Type *t = type_resolve(type);
     if (p->form == PLACE_DATA)
-        return field_type(t, p->ctor, i);
+        return place_field_type(t, p->ctor, i);
     return t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : b_some_type("part");
 }
 
@@ -128,7 +127,7 @@ static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
     take_form(p, PLACE_DATA, ctor->nfields);
     p->ctor = ctor;
     for (uint32_t i = 0; i < ctor->nfields; i++) {
-        Type *t = field_type(whole->type, ctor, i);
+        Type *t = place_field_type(whole->type, ctor, i);
         if (type_may_hold_float(t))
             p->parts[i] = place_part(n, whole, t);
     }
@@ -237,6 +236,12 @@ Presence acc_presence(Place *p) {
     return ABSENT;
 }
 
+Expr *ct_of_data(const Build *b, Ctor *of, Expr **parts, uint32_t nparts) {
+    Expr *ctor = expr_new(EXPR_CTOR, b_some_type("ctor"), b->span);
+    ctor->ctor = of;
+    return expr_call(ctor, parts, nparts, NULL, b_some_type("ct"), b->span);
+}
+
 Expr *acc_get(Way *w, Place *p) {
     while (p->arm)
         p = p->arm;
@@ -251,9 +256,7 @@ Expr *acc_get(Way *w, Place *p) {
         parts[i] = p->parts[i] ? acc_get(w, p->parts[i]) : absent_value(w);
     if (p->form == PLACE_TUPLE)
         return b_tuple(&w->build, parts, p->nparts);
-    Expr *ctor = expr_new(EXPR_CTOR, b_some_type("ctor"), w->build.span);
-    ctor->ctor = p->ctor;
-    return expr_call(ctor, parts, p->nparts, NULL, b_some_type("ct"), w->build.span);
+    return ct_of_data(&w->build, p->ctor, parts, p->nparts);
 }
 
 /* Whether a value of this type may have no tangent: an integer, for all that is known here. */
@@ -313,7 +316,8 @@ void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
 static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
     Type *t = type_resolve(p->type), **dims;
     uint32_t rank;
-    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) &&
+    return t->tag == TY_TENSOR &&
+           (type_get_rank(t, &rank, &dims) || !(type_dtype_set(t->tensor.dtype) & ~DTS_FLOAT)) &&
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
