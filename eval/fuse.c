@@ -37,6 +37,29 @@ bool is_elementwise(const Expr *e) {
             (is_truth(e->type) && is_float_tensor(type_of(e->args[0]))));
 }
 
+/* Whether types say that a value of type t is summed over axes when it gets the shape of `like`. */
+static bool is_summed(Type *t, Type *like) {
+    uint32_t rank, n;
+    Type **dims, **of;
+    int64_t size, whole;
+    if (!t || !like || !type_get_rank(t, &n, &of) || !type_get_rank(like, &rank, &dims))
+        return false;
+    for (uint32_t i = 0; i < rank && rank == n; i++)
+        if (type_get_int(dims[i], &size) && size == 1 &&
+            !(type_get_int(of[i], &whole) && whole == 1))
+            return true;
+    return rank != n;
+}
+
+/* A value brought to a shape that it nearly always has: the plan finds whether it does, and then nothing is done. */
+static bool is_fit(const Expr *e) {
+    return is_operator(e) && e->a->op == &op_collapse_sum_like && is_float_tensor(e->type) &&
+           is_float_tensor(type_of(e->args[0])) &&
+           !is_summed(type_of(e->args[0]), type_of(e->args[1]));
+}
+
+bool is_member(const Expr *e) { return is_elementwise(e) || is_fit(e); }
+
 static bool is_reduction(const Expr *e) {
     return is_operator(e) && e->a->op->pattern == OP_REDUCE && is_float_tensor(type_of(e->args[0]));
 }
@@ -120,11 +143,11 @@ int32_t fuse_collect(Collector *c, Expr *e, bool root) {
                        .nargs = e->nargs,
                        .call = e},
               .span = e->span};
-    c->elsewhere += !is_elementwise(e);
+    c->elsewhere += !is_member(e);
     for (uint32_t i = 0; i < e->nargs; i++)
         n.args[i] = is_product(e) ? collect_factor(c, e->args[i])
                                   : fuse_collect(c, e->args[i], false);
-    c->elsewhere -= !is_elementwise(e);
+    c->elsewhere -= !is_member(e);
     vec_push(&c->nodes, n);
     return remember(c, e, (int32_t)c->nodes.len - 1);
 }

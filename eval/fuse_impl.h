@@ -52,6 +52,8 @@ static inline Type *type_of(const Expr *e) { return e->kind == EXPR_VAR ? e->var
 bool is_float_tensor(Type *t);
 bool is_operator(const Expr *e);
 bool is_elementwise(const Expr *e);
+/* What may be a binding of a row: Note [Groups of bindings] in fuse_let.c. */
+bool is_member(const Expr *e);
 bool is_product(const Expr *e);
 /* Whether e adds two cotangents by `ad.add`. */
 bool is_sum_of_cotangents(const Expr *e);

@@ -258,7 +258,7 @@ static bool is_full(Row *row) {
 /* Adds a binding; false where it does not go, and the row is as it was. */
 static bool add_member(Row *row, Expr *let) {
     uint32_t budget = MAX_NODES;
-    if (!is_elementwise(let->a) || map_has(&row->c.numbers, let->a))
+    if (!is_member(let->a) || map_has(&row->c.numbers, let->a))
         return false;
     if (row->members.len && (!have_one_shape(let->a->type, row->members.data[0]->a->type) ||
                              !is_related(row, let->a, &budget) || is_full(row)))
@@ -292,7 +292,7 @@ static Expr *name_operator(Resolver *r, Expr *e) {
     uint32_t i = 0;
     while (i < e->nargs && is_access(e->args[i]))
         i++;
-    if (i == e->nargs || !is_elementwise(e->args[i]))
+    if (i == e->nargs || !is_member(e->args[i]))
         return NULL;
     Expr *part = e->args[i], *copy = expr_copy(e);
     Var *v = var_new(sym_intern("t"), part->type, part->span);
@@ -333,7 +333,7 @@ static Expr *collect_row(Row *row, Expr *e) {
 Group *fuse_row(Resolver *r, Expr *let, FusedRow *out) {
     Row row = {.c = {.r = r, .folds = true, .at_once = true}};
     row.c.leaves = &row.leaves;
-    if (!is_elementwise(let->a) || !let->var || let->rec)
+    if (!is_member(let->a) || !let->var || let->rec)
         return NULL;
     if (!r->uses.len)
         count_uses(r, r->body);

@@ -206,6 +206,19 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
+program("the gradient of formulas on records of vectors whose sizes are open", 15, 624000, 552000, """
+type Vec[s] { Vec { x: Tensor[s, float64], y: Tensor[s, float64] } }
+def turn[s](a: Tensor[s, float64], v: Vec[s]) -> Vec[s] {
+  let (c, d) = (cos(a), sin(a));
+  let w = Vec { x: c * v.x - d * v.y, y: d * v.x + c * v.y };
+  Vec { x: w.x * exp(w.y) + tanh(a * w.x), y: w.y * exp(w.x) + tanh(a * w.y) }
+}
+def twice(a: Tensor[(?,), float64]) { let u = turn(a * a, turn(a, Vec { x: a, y: a * 2.0 })); sum(u.x * u.y) }
+let a: Tensor[(?,), float64] = full(0.01, shape=[n * 0 + 3000]);
+def step(k: int32, a) { if (k == 0) { a } else { step(k - 1, a - 0.001 * deriv(twice)(a)) } }
+sum(step(n, a))
+""")
+
 program("a layer of attention, 8 heads of 32 over 64 places", 10, 592128, 131072, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
