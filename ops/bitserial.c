@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "ops/conv.h"
+#include "ops/packed.h"
 #include "ops/relate/signature.h"
 #include "ops/relate/solve.h"
 
@@ -392,7 +393,25 @@ static bool measure_conv(const OpCall *call, OutSpec *out) {
     return true;
 }
 
+/* Data and result of another layout than these are put in the order of the first. */
+#define BITSERIAL_LAYOUTS "NCHW NHWC OIHW HWIO OIHWi HWIOi"
+#define BITSERIAL_ROLES "D->D!"
+
+static int shape_bitserial(const OpCall *call, OutSpec *out) {
+    return packed_is_listed(call->attrs, BITSERIAL_LAYOUTS)
+               ? shape_by_signature(call, out)
+               : packed_shape(call, out, BITSERIAL_ROLES);
+}
+
+static RelStatus relate_bitserial(Solver *s, Relation *r) {
+    return rel_attrs_open(r) || packed_is_listed(r->attrs, BITSERIAL_LAYOUTS)
+               ? relate_by_signature(s, r)
+               : packed_relate(s, r, BITSERIAL_ROLES);
+}
+
 static bool lower_conv(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (!packed_is_listed(call->attrs, BITSERIAL_LAYOUTS))
+        return packed_lower(call, out, plan, BITSERIAL_ROLES);
     const Tensor *x = call->in[0];
     Conv v;
     int64_t shape[RANK];
@@ -413,17 +432,18 @@ static const AttrSpec conv_attrs[] = {
      "zeros around: one number; one a side; or those before each side, then those after"},
     {"kernel_size", AT_DIMS_OPT, "None", "the sides of the window, as the weight says too"},
     {"channels", AT_DIM, "None", "output channels, likewise"},
-    {"data_layout", AT_STRING, "\"NCHW\"", "what data's axes are, NCHW or NHWC"},
+    {"data_layout", AT_STRING, "\"NCHW\"", "what the axes of data and result are"},
     {"kernel_layout", AT_STRING, "\"OIHW\"", "what the weight's axes are, OIHW or HWIO"},
     BIT_ATTRS("activation_bits"),
 };
-SIGNATURE_OP(
-    nn_bitserial_conv2d, "BinaryConv2D", "nn.bitserial_conv2d", "data, weight", 2,
+SIGNATURE_OP_BY(
+    relate_bitserial, shape_bitserial, nn_bitserial_conv2d, "BinaryConv2D", "nn.bitserial_conv2d",
+    "data, weight", 2,
     (.text = "int(n, c, h, w), int(...) -> @out_dtype(n, ?, ?, ?)|"
              "int(n, h, w, c), int(...) -> @out_dtype(n, ?, ?, ?)",
      .refuse = refuse_conv, .measure = measure_conv, .form = form_of_data),
     .attrs = conv_attrs, .nattrs = 11,
-    .choices = "data_layout: NCHW NHWC; kernel_layout: OIHW HWIO OIHWi HWIOi", .dtypes = DTS_INT,
+    .choices = "data_layout: +NCHW; kernel_layout: OIHW HWIO OIHWi HWIOi", .dtypes = DTS_INT,
     .pattern = OP_OPAQUE, .lower = lower_conv,
     .doc =
         "nn.conv2d of numbers of a few bits: data (n, c, h, w) and weight (o, c, i, j), or packed\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ops/conv.h"
+#include "ops/packed.h"
 #include "ops/relate/signature.h"
 
 static const char *refuse_tiles(const Attrs *attrs, const int *ranks) {
@@ -111,7 +112,22 @@ static bool measure_gemm(const OpCall *call, OutSpec *out) {
     return true;
 }
 
+/* Data and result may have blocks; the tiles of the weight are what they are. */
+#define GEMM_ROLES "D->O"
+
+static int shape_gemm(const OpCall *call, OutSpec *out) {
+    return packed_is(call->attrs) ? packed_shape(call, out, GEMM_ROLES)
+                                  : shape_by_signature(call, out);
+}
+
+static RelStatus relate_gemm(Solver *s, Relation *r) {
+    return !rel_attrs_open(r) && packed_is(r->attrs) ? packed_relate(s, r, GEMM_ROLES)
+                                                     : relate_by_signature(s, r);
+}
+
 static bool lower_gemm(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, GEMM_ROLES);
     const Tensor *w = call->in[1];
     Conv v;
     int64_t dims[4], none[RECIPE_MAX_AXES] = {0};
@@ -140,17 +156,18 @@ static bool lower_gemm(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec gemm_attrs[] = {CONV_ATTRS("[1, 1]", "[0, 0]", "NHWC", "HWIO")};
-SIGNATURE_OP(nn_contrib_conv2d_gemm_without_weight_transform, "Conv2DGemm",
-             "nn.contrib_conv2d_gemm_without_weight_transform", "data, weight", 2,
-             (.text = "num(a, b, c, d), =0(e, f, g, h) -> @out_dtype(?, ?, ?, ?)",
-              .refuse = refuse_gemm, .measure = measure_gemm),
-             .attrs = gemm_attrs, .nattrs = CONV_NATTRS, .choices = CONV_LAYOUTS("*NCHW", "*OIHW"),
-             .dtypes = DTS_NUM, .pattern = OP_OPAQUE, .lower = lower_gemm,
-             .doc = "nn.conv2d of data (n, h, w, c) with a weight that "
-                    "nn.contrib_conv2d_gemm_weight_transform\n"
-                    "made; channels and kernel_size say what it was.",
-             .example = "nn.contrib_conv2d_gemm_without_weight_transform([[[[1.0, 10.0]]]], "
-                        "[[[[1.0, 3.0], [2.0, 4.0]]]], "
-                        "channels=2, kernel_size=[1, 1])",
-             .example_result = "[[[[31.0, 42.0]]]] : Tensor[(1, 1, 1, 2), float32]",
-             .see_also = "nn.conv2d, nn.contrib_conv2d_gemm_weight_transform")
+SIGNATURE_OP_BY(relate_gemm, shape_gemm, nn_contrib_conv2d_gemm_without_weight_transform,
+                "Conv2DGemm", "nn.contrib_conv2d_gemm_without_weight_transform", "data, weight", 2,
+                (.text = "num(a, b, c, d), =0(e, f, g, h) -> @out_dtype(?, ?, ?, ?)",
+                 .refuse = refuse_gemm, .measure = measure_gemm),
+                .attrs = gemm_attrs, .nattrs = CONV_NATTRS,
+                .choices = CONV_LAYOUTS("+NCHW", "+OIHW"), .dtypes = DTS_NUM, .pattern = OP_OPAQUE,
+                .lower = lower_gemm,
+                .doc = "nn.conv2d of data (n, h, w, c) with a weight that "
+                       "nn.contrib_conv2d_gemm_weight_transform\n"
+                       "made; channels and kernel_size say what it was.",
+                .example = "nn.contrib_conv2d_gemm_without_weight_transform([[[[1.0, 10.0]]]], "
+                           "[[[[1.0, 3.0], [2.0, 4.0]]]], "
+                           "channels=2, kernel_size=[1, 1])",
+                .example_result = "[[[[31.0, 42.0]]]] : Tensor[(1, 1, 1, 2), float32]",
+                .see_also = "nn.conv2d, nn.contrib_conv2d_gemm_weight_transform")

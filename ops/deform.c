@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "ops/conv.h"
+#include "ops/packed.h"
 #include "ops/relate/signature.h"
 
 enum { SIDES = 2, RANK = 2 + SIDES, TAPS = 2 };
@@ -50,10 +51,7 @@ static const char *refuse_deform(const Attrs *attrs, const int *ranks) {
 }
 
 static const char *refuse_conv(const Attrs *attrs, const int *ranks) {
-    const char *out = attrs_text(attrs, "out_layout");
     DType t;
-    if (*out && strcmp(out, attrs_text(attrs, "data_layout")))
-        return "out_layout is data_layout";
     if (attrs_dtype(attrs, "out_dtype", &t) && !(DTS_FLOAT & DT_BIT(t)))
         return "out_dtype is a float";
     return refuse_deform(attrs, ranks);
@@ -237,8 +235,25 @@ static bool lower_columns_add(const OpCall *call, Tensor *const *out, Plan *plan
     return true;
 }
 
+/* Other layouts than these are put in the order of the first. */
+#define DEFORM_LAYOUTS "NCHW NHWC OIHW HWIO"
+#define DEFORM_ROLES "DDK>O!"
+
+static int shape_deformable(const OpCall *call, OutSpec *out) {
+    return packed_is_listed(call->attrs, DEFORM_LAYOUTS) ? shape_by_signature(call, out)
+                                                         : packed_shape(call, out, DEFORM_ROLES);
+}
+
+static RelStatus relate_deformable(Solver *s, Relation *r) {
+    return rel_attrs_open(r) || packed_is_listed(r->attrs, DEFORM_LAYOUTS)
+               ? relate_by_signature(s, r)
+               : packed_relate(s, r, DEFORM_ROLES);
+}
+
 /* The columns are written as an image, window beside window, over which the convolution steps by whole windows. */
 static bool lower_deformable(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (!packed_is_listed(call->attrs, DEFORM_LAYOUTS))
+        return packed_lower(call, out, plan, DEFORM_ROLES);
     const Tensor *x = call->in[0], *weight = call->in[2];
     Deform d;
     Conv v;
@@ -307,9 +322,9 @@ static const AttrSpec deformable_attrs[] = {
     {"groups", AT_INT, "1", "channels are split into this many independent groups"},
     {"channels", AT_DIM, "None", "output channels: those of the weight"},
     {"kernel_size", AT_DIMS_OPT, "None", "the sides of the window: those of the weight"},
-    {"data_layout", AT_STRING, "\"NCHW\"", "what the axes of data, offset and result are"},
+    {"data_layout", AT_STRING, "\"NCHW\"", "what the axes of data and offset are"},
     {"kernel_layout", AT_STRING, "\"OIHW\"", "what the weight's axes are"},
-    {"out_layout", AT_STRING, "\"\"", "that of data, or empty"},
+    {"out_layout", AT_STRING, "\"\"", "what the result's axes are; empty: those of data"},
     {"out_dtype", AT_DTYPE, "None", "of the result; None: that of the arguments"},
 };
 static const AttrSpec column_attrs[] = {
@@ -317,16 +332,17 @@ static const AttrSpec column_attrs[] = {
     {"data_layout", AT_STRING, "\"NCHW\"", "what the axes of data and offset are"},
 };
 
-SIGNATURE_OP(
-    nn_deformable_conv2d, "DeformableConv2D", "nn.deformable_conv2d", "data, offset, weight", 3,
+SIGNATURE_OP_BY(
+    relate_deformable, shape_deformable, nn_deformable_conv2d, "DeformableConv2D",
+    "nn.deformable_conv2d", "data, offset, weight", 3,
     (.text = "float(n, c, h, w), =0(n, p, y, x), =0(o, d, i, j) -> @out_dtype(n, o, y, x)|"
              "float(n, c, h, w), =0(n, p, y, x), =0(i, j, d, o) -> @out_dtype(n, o, y, x)|"
              "float(n, h, w, c), =0(n, y, x, p), =0(o, d, i, j) -> @out_dtype(n, y, x, o)|"
              "float(n, h, w, c), =0(n, y, x, p), =0(i, j, d, o) -> @out_dtype(n, y, x, o)",
      .refuse = refuse_conv, .measure = measure_deformable, .form = form_of_layouts),
     .attrs = deformable_attrs, .nattrs = 11,
-    .choices = "data_layout: NCHW NHWC; kernel_layout: OIHW HWIO; out_layout: NCHW NHWC -",
-    .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .lower = lower_deformable,
+    .choices = "data_layout: +NCHW; kernel_layout: +OIHW; out_layout: +NCHW -", .dtypes = DTS_FLOAT,
+    .pattern = OP_OPAQUE, .lower = lower_deformable,
     .doc =
         "A convolution that reads data (n, c, h, w) between its places: each place of each window\n"
         "is moved by a y and an x of offset (n, 2 * deformable_groups * i * j, y, x). Outside of\n"

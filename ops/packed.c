@@ -167,6 +167,19 @@ bool packed_is(const Attrs *attrs) {
                    strcmp(in->text, out->text));
 }
 
+bool packed_is_listed(const Attrs *attrs, const char *choices) {
+    bool all = true;
+    for (int i = 0; i < LAYOUTS; i++) {
+        const AttrValue *v = attrs_find(attrs, layout_attrs[i]);
+        bool given = v && v->kind == ATTR_STRING && *v->text;
+        const char *found = given ? strstr(choices, v->text) : choices;
+        size_t n = given ? strlen(v->text) : 0;
+        all = all && found && (!given || found[n] == ' ' || !found[n]);
+    }
+    const AttrValue *in = attrs_find(attrs, "data_layout"), *out = attrs_find(attrs, "out_layout");
+    return all && (!in || !out || !*out->text || !strcmp(in->text, out->text));
+}
+
 static const char *layout_of(const Attrs *attrs, char role) {
     const char *data = strchr("LP", toupper(role)) ? "layout" : "data_layout";
     const char *own = role == 'O' || role == 'P' ? attrs_text(attrs, "out_layout") : "";
@@ -189,8 +202,14 @@ static const char *inner_layout(const Attrs *attrs, char role) {
     return layout_of(attrs, role == 'P' ? 'L' : role);
 }
 
+/* The layout that an attribute has where none is given. */
+static const char *default_layout(const AttrSpec *spec) {
+    size_t n = strlen(spec->initial);
+    return n < 2 ? "" : mem_strndup(spec->initial + 1, n - 2);
+}
+
 /* The same attributes with layouts whose blocks and groups are joined. */
-static const Attrs *join_attrs(const Attrs *attrs) {
+static const Attrs *join_attrs(const Attrs *attrs, const char *roles) {
     const Op *op = attrs->op;
     Attrs *plain = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, op->nattrs + 1);
@@ -203,7 +222,9 @@ static const Attrs *join_attrs(const Attrs *attrs) {
             continue;
         l = joined(&l);
         bool same = i == OUT_LAYOUT && op_attr_index(op, "layout") >= 0;
-        values[at].text = same ? "" : layout_text(&l);
+        bool usual = strchr(roles, '!') &&
+                     (strcmp(layout_attrs[i], "kernel_layout") || strchr(roles, 'K'));
+        values[at].text = same ? "" : usual ? default_layout(&op->attrs[at]) : layout_text(&l);
     }
     return plain;
 }
@@ -260,7 +281,7 @@ static bool join_shape(const OpCall *call, int arg, const Layout *l, const Layou
 /* The same call of the plain operator, on tensors without elements; false after a report. */
 static bool join_call(const OpCall *call, const char *roles, OpCall *plain) {
     *plain = *call;
-    plain->attrs = join_attrs(call->attrs);
+    plain->attrs = join_attrs(call->attrs, roles);
     Tensor **in = mem_new_n(Tensor *, call->nin + 1);
     plain->in = in;
     for (uint32_t i = 0; i < call->nin; i++) {
@@ -418,9 +439,12 @@ RelStatus packed_relate(Solver *s, Relation *r, const char *roles) {
     uint32_t n = r->nargs - 1, rank;
     Type **dims;
     Relation sub = *r;
-    sub.attrs = join_attrs(r->attrs);
+    sub.attrs = join_attrs(r->attrs, roles);
     sub.args = mem_new_n(Type *, r->nargs);
     for (uint32_t i = 0; i < n; i++) {
+        sub.args[i] = r->args[i];
+        if (!is_laid_out(roles[i]))
+            continue;
         layout_parse(inner_layout(sub.attrs, roles[i]), &from);
         if (!relate_layout(s, r, roles[i], &l) ||
             !(sub.args[i] = join_type(s, r, (int)i, &l, &from)))

@@ -5,7 +5,8 @@
  *
  * `roles` says which attribute has the layout of each argument and, behind `>`, of the result: D data_layout, K
  * kernel_layout, O out_layout (where it is empty data_layout), L layout, P out_layout (where it is empty layout), - none:
- * it is taken as it is. Of an argument with a small letter only the sizes matter.
+ * it is taken as it is. Of an argument with a small letter only the sizes matter. With `!` behind it the operator takes its
+ * layouts in few orders, so what is joined is put in that of their defaults too.
  *
  * A weight may have an axis of its groups, GOIHW: (g, o / g, i / g, h, w). Joined, it is OIHW, whose o counts
  * the channels of one group after those of another. */
@@ -32,6 +33,8 @@ int layout_find(const Layout *l, char letter, bool block); /* -1: there is no su
 /* out = x with its axes in another order, split into blocks or joined. */
 void plan_layout(Plan *plan, Tensor *out, const Tensor *x, const Layout *from, const Layout *to);
 
+/* Whether each of the layouts of a call is one that `choices` lists: "NCHW NHWC OIHW". */
+bool packed_is_listed(const Attrs *attrs, const char *choices);
 /* Whether a call has a layout with blocks or groups, or one of the result that is not data's. */
 bool packed_is(const Attrs *attrs);
 /* The shape function, relation and lowering of such a call. */

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "ops/conv.h"
+#include "ops/packed.h"
 #include "ops/relate/signature.h"
 
 enum { MAX_SIDE = 16 }; /* m + r - 1 */
@@ -431,7 +432,22 @@ static Tensor *plan_multiply(Plan *plan, const Winograd *z, const Tensor *x, con
     return out;
 }
 
+/* Data and result may have blocks; the transformed weight is what it is. */
+#define WINOGRAD_ROLES "D->O"
+
+static int shape_winograd(const OpCall *call, OutSpec *out) {
+    return packed_is(call->attrs) ? packed_shape(call, out, WINOGRAD_ROLES)
+                                  : shape_by_signature(call, out);
+}
+
+static RelStatus relate_winograd(Solver *s, Relation *r) {
+    return !rel_attrs_open(r) && packed_is(r->attrs) ? packed_relate(s, r, WINOGRAD_ROLES)
+                                                     : relate_by_signature(s, r);
+}
+
 static bool lower_winograd(const OpCall *call, Tensor *const *out, Plan *plan) {
+    if (packed_is(call->attrs))
+        return packed_lower(call, out, plan, WINOGRAD_ROLES);
     Winograd z;
     if (!size_winograd(call, &z))
         return false;
@@ -470,12 +486,12 @@ static const AttrSpec winograd3d_attrs[] = {
     CONV_ATTRS("[1, 1, 1]", "[0, 0, 0]", "NCDHW", "OIDHW"),
     {"tile_size", AT_INT, NULL, "that of the weight's transform"},
 };
-SIGNATURE_OP(
-    nn_contrib_conv2d_winograd_without_weight_transform, "Conv2DWinograd",
-    "nn.contrib_conv2d_winograd_without_weight_transform", "data, weight", 2,
+SIGNATURE_OP_BY(
+    relate_winograd, shape_winograd, nn_contrib_conv2d_winograd_without_weight_transform,
+    "Conv2DWinograd", "nn.contrib_conv2d_winograd_without_weight_transform", "data, weight", 2,
     (.text = "float(a, b, c, d), =0(e, f, o, i) -> @out_dtype(?, ?, ?, ?)",
      .refuse = refuse_winograd, .measure = measure_winograd),
-    .attrs = winograd2d_attrs, .nattrs = CONV_NATTRS + 1, .choices = CONV_LAYOUTS("*NCHW", "*OIHW"),
+    .attrs = winograd2d_attrs, .nattrs = CONV_NATTRS + 1, .choices = CONV_LAYOUTS("+NCHW", "+OIHW"),
     .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE, .lower = lower_winograd,
     .doc = "nn.conv2d of steps of 1 with a weight that nn.contrib_conv2d_winograd_weight_transform "
            "made,\n"
@@ -485,13 +501,13 @@ SIGNATURE_OP(
                "tile_size=2), tile_size=2)",
     .example_result = "[[[[9.0]]]] : Tensor[(1, 1, 1, 1), float32]",
     .see_also = "nn.conv2d, nn.contrib_conv2d_winograd_weight_transform")
-SIGNATURE_OP(
-    nn_contrib_conv3d_winograd_without_weight_transform, "Conv3DWinograd",
-    "nn.contrib_conv3d_winograd_without_weight_transform", "data, weight", 2,
+SIGNATURE_OP_BY(
+    relate_winograd, shape_winograd, nn_contrib_conv3d_winograd_without_weight_transform,
+    "Conv3DWinograd", "nn.contrib_conv3d_winograd_without_weight_transform", "data, weight", 2,
     (.text = "float(a, b, c, d, e), =0(f, g, h, o, i) -> @out_dtype(?, ?, ?, ?, ?)",
      .refuse = refuse_winograd, .measure = measure_winograd),
     .attrs = winograd3d_attrs, .nattrs = CONV_NATTRS + 1,
-    .choices = CONV_LAYOUTS("*NCDHW", "*OIDHW"), .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE,
+    .choices = CONV_LAYOUTS("+NCDHW", "+OIDHW"), .dtypes = DTS_FLOAT, .pattern = OP_OPAQUE,
     .lower = lower_winograd,
     .doc = "nn.conv3d of steps of 1 with a weight that nn.contrib_conv3d_winograd_weight_transform "
            "made,\n"

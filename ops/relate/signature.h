@@ -47,15 +47,17 @@ RelStatus relate_by_signature(Solver *s, Relation *r);
 /* symbol, name of the relation, name, arguments, their number, the initialiser of its Signature in
  * parentheses, then the other fields of the entry. */
 #define SIGNATURE_UNPACK(...) __VA_ARGS__
-#define SIGNATURE_OP(symbol, rel, op_name, names, count, sig, ...)                                 \
-    static const RelDef rel_##symbol = {rel, relate_by_signature, (count) + 1, false};             \
+#define SIGNATURE_OP(...) SIGNATURE_OP_BY(relate_by_signature, shape_by_signature, __VA_ARGS__)
+/* The same with a relation and a shape function that ask those of the line for some calls. */
+#define SIGNATURE_OP_BY(relate_fn, shape_fn, symbol, rel, op_name, names, count, sig, ...)         \
+    static const RelDef rel_##symbol = {rel, relate_fn, (count) + 1, false};                       \
     static const Signature signature_##symbol = {SIGNATURE_UNPACK sig};                            \
     const Op op_##symbol = {.name = op_name,                                                       \
                             .args = names,                                                         \
                             .nargs = count,                                                        \
                             .relation = &rel_##symbol,                                             \
                             .signature = &signature_##symbol,                                      \
-                            .shape = shape_by_signature,                                           \
+                            .shape = shape_fn,                                                     \
                             .refuses_sizes = true,                                                 \
                             __VA_ARGS__};
 
