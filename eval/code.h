@@ -90,6 +90,7 @@
     X(ADD_CT,       ONE,  ONE,        KEEP_OR_TAKE, VALUE, NEXT) /* a <- cotangent b + cotangent c, either may be absent */ \
     X(ADD_PRODUCT,  ROW_SITE, NONE,   KEEP_OR_TAKE, VALUE, NEXT) /* a <- cotangent slot b + the product of sites[c] of the slots behind it */ \
     X(PART_OF_CT,   ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- part c of cotangent b, absent where it has none */ \
+    X(PARTS_OF_CT,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* slots from a on <- x parts of cotangent b, from c on */ \
     X(MOVES,        LIST_X, NONE,     KEEP,   SEVERAL, NEXT)  /* slots from a <- x operands of lists[b]; so on: eval/tighten.h */ \
     X(TUPLE_OF,     LIST_C, NONE,     KEEP,   VALUE,   NEXT)  /* a <- c operands of lists[b] */              \
     X(DATA_OF,      LIST_CTOR, NONE,  KEEP,   VALUE,   NEXT)  /* a <- constructor c of operands of lists[b] */ \

@@ -725,6 +725,21 @@ do_PART_OF_CT:
     SLOT(pc->a) = leaf_map_item(*R(pc->b), (uint32_t)pc->c);
     NEXT();
 
+do_PARTS_OF_CT : {
+    const Value *v = R(pc->b);
+    Value whole = *v, *to = &SLOT(pc->a);
+    const Tuple *t = whole.p;
+    uint32_t first = (uint32_t)pc->c, n = pc->x;
+    if (LIKELY(whole.tag == VAL_TUPLE && t && first + n <= t->n)) {
+        for (uint32_t i = 0; i < n; i++)
+            copy_value(&to[i], &t->items[first + i]);
+        NEXT();
+    }
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = leaf_map_item(whole, first + i);
+    NEXT();
+}
+
 do_NO_MATCH:
     SAVE();
     fail_no_match(in, *R(pc->b));

@@ -203,7 +203,9 @@ static void tighten_row(Tightener *t, size_t i) {
         in->op = CODE_MOVES;
         in->b = from;
     } else {
-        in->op = in->op == CODE_GET_FIELD ? CODE_GET_FIELDS : CODE_UNPACK;
+        in->op = in->op == CODE_GET_FIELD    ? CODE_GET_FIELDS
+                 : in->op == CODE_PART_OF_CT ? CODE_PARTS_OF_CT
+                                             : CODE_UNPACK;
     }
     in->x = (uint16_t)n;
     drop_row(t, i, n);
@@ -539,7 +541,8 @@ void tighten_code(Resolver *r) {
         Opcode op = (Opcode)at(&t, i)->op;
         if (op == CODE_ADD || op == CODE_SUB || (op >= CODE_JUMP_LT && op <= CODE_JUMP_EQ))
             tighten_integers(&t, i);
-        if (!t.gone[i] && (op == CODE_MOVE || op == CODE_PROJ || op == CODE_GET_FIELD))
+        if (!t.gone[i] &&
+            (op == CODE_MOVE || op == CODE_PROJ || op == CODE_GET_FIELD || op == CODE_PART_OF_CT))
             tighten_row(&t, i);
     }
     for (size_t i = 0; i < n; i++) {
