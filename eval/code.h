@@ -98,9 +98,11 @@
     X(UNPACK_CALLED, ONE, NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of what the call before gave, which nothing else reads */ \
     X(UNPACK_FRAME, ONE,  NONE,       BORROW, NOTHING, JUMP)  /* slots from c <- x items of tuple b, and to a; where the first is absent, it alone, and no jump */ \
     X(POP_FRAME,    ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same, and the tuple is given back: nobody reads it any more */ \
+    X(NEXT_FRAME,   ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same, and the first of the items goes to slot b itself */ \
     X(UNPACK_LAST,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of a frame, which is given back: nobody reads it any more */ \
     X(RETURN_OF,    LIST_C, NONE,     KEEP,   NOTHING, END)   /* a tuple of c operands of lists[b], made in slot a unless UNPACK_CALLED follows the call */ \
     X(GET_FIELDS,   ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same of fields */                       \
+    X(NEXT_FIELDS,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same, and the last of them goes to slot b itself */ \
     X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
     X(TAIL_GLOBAL_OF, NONE, PAIRS,    KEEP,   NOTHING, END)                                                  \
     X(NO_MATCH,     ONE,  NONE,       BORROW, NOTHING, END)   /* of value b */                               \

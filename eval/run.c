@@ -240,7 +240,22 @@ do_TAIL_GLOBAL_OF : {
     callee = cell->value.p;
     next = callee->code;
     want = code->path;
-    goto tail_code;
+    if (UNLIKELY(next != code || pc->a >> 1 || pc->op == CODE_TAIL_GLOBAL))
+        goto tail_code;
+    /* a function that calls itself, as loops do: nothing else changes than what was moved */
+    calls++;
+    in->owned = 0;
+    if (pc->a & 1 && code->internal)
+        fp[-1].tail = ORIGIN();
+    const int32_t *move = code->lists + pc->c;
+    for (int32_t left = *move++; left; left--, move += 2)
+        copy_value(&SLOT(move[0]), R(move[1]));
+    if (UNLIKELY(!(calls % CLEARED_EACH)))
+        goto start;
+    pc = code->instrs;
+    if (UNLIKELY(in->interrupt))
+        goto stopped;
+    DISPATCH();
 }
 
 do_TAIL:
@@ -386,22 +401,8 @@ do_EQUAL : {
 
 do_DIV : {
     const Value *l = R(pc->b), *r = R(pc->c);
-    uint64_t h = head(l);
-    if (LIKELY(h == head(r))) {
-        if (h == HEAD_OF(DT_F32)) {
-            SLOT(pc->a) = make_float(h, (float)(l->f / r->f));
-            NEXT();
-        }
-        if (h == HEAD_OF(DT_F64)) {
-            SLOT(pc->a) = make_float(h, l->f / r->f);
-            NEXT();
-        }
-        if ((h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) && r->i != 0 && r->i != -1) {
-            SLOT(pc->a) = make_int(h, l->i / r->i);
-            NEXT();
-        }
-    }
-    TRY(apply_arith(in, CODE_DIV, *l, *r, &SLOT(pc->a)));
+    if (UNLIKELY(!divide_scalars(l, r, &SLOT(pc->a))))
+        TRY(apply_arith(in, CODE_DIV, *l, *r, &SLOT(pc->a)));
     NEXT();
 }
 
@@ -412,12 +413,7 @@ do_DIV : {
 
 do_NEG : {
     const Value *l = R(pc->b);
-    uint64_t h = head(l);
-    if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))
-        SLOT(pc->a) = make_float(h, -l->f);
-    else if (h == HEAD_OF(DT_I32))
-        SLOT(pc->a) = make_int(h, (int32_t)(0u - (uint32_t)l->i));
-    else
+    if (UNLIKELY(!negate_scalar(l, &SLOT(pc->a))))
         TRY(apply_arith(in, CODE_NEG, *l, *l, &SLOT(pc->a)));
     NEXT();
 }
@@ -458,17 +454,8 @@ do_BUILTIN : {
 
 do_ADD_CT : {
     const Value *l = R(pc->b), *r = R(pc->c);
-    uint64_t h = head(l);
-    if (LIKELY(h == head(r))) {
-        if (h == HEAD_OF(DT_F32)) {
-            SLOT(pc->a) = make_float(h, (float)(l->f + r->f));
-            NEXT();
-        }
-        if (h == HEAD_OF(DT_F64)) {
-            SLOT(pc->a) = make_float(h, l->f + r->f);
-            NEXT();
-        }
-    }
+    if (LIKELY(add_floats(l, r, &SLOT(pc->a))))
+        NEXT();
     in->dying = dying_operands(in, pc->x);
     TRY(apply_add_ct(in, ORIGIN()->span, *l, *r, &SLOT(pc->a)));
     NEXT();
@@ -534,31 +521,34 @@ do_PROJ : {
 }
 
 do_UNPACK_FRAME : {
-    const Value *v = R(pc->b);
-    const Tuple *t = v->p;
-    if (UNLIKELY(v->tag != VAL_TUPLE || !t))
-        BUG("a frame is a value with tag %u", v->tag);
-    Value *to = &SLOT(pc->c), *end = to + pc->x;
-    const Value *from = t->items;
-    copy_value(to, from);
+    const Tuple *t = frame_at(R(pc->b));
+    Value *to = &SLOT(pc->c);
+    copy_value(to, t->items);
     if (UNLIKELY(to->tag == VAL_TUPLE && !to->p))
         NEXT();
-    for (to++, from++; to < end; to++, from++)
-        copy_value(to, from);
+    copy_values(to + 1, t->items + 1, pc->x - 1u);
     pc = code->instrs + pc->a;
     DISPATCH();
 }
 
 do_POP_FRAME : {
-    const Value *v = R(pc->b);
-    Tuple *t = v->p;
-    if (UNLIKELY(v->tag != VAL_TUPLE || !t))
-        BUG("a frame is a value with tag %u", v->tag);
+    Tuple *t = frame_at(R(pc->b));
     Value *to = &SLOT(pc->c);
     copy_value(to, t->items);
     if (UNLIKELY(to->tag == VAL_TUPLE && !to->p))
         NEXT();
     take_frame(in, t, 0, pc->x, to);
+    pc = code->instrs + pc->a;
+    DISPATCH();
+}
+
+do_NEXT_FRAME : {
+    Value *at = &SLOT(pc->b);
+    Tuple *t = frame_at(at);
+    copy_value(at, t->items);
+    if (UNLIKELY(at->tag == VAL_TUPLE && !at->p))
+        NEXT();
+    take_frame(in, t, 1, pc->x - 1u, &SLOT(pc->c) + 1);
     pc = code->instrs + pc->a;
     DISPATCH();
 }
@@ -569,10 +559,7 @@ do_UNPACK : {
     const Tuple *t = v->p;
     if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
         BUG("projection %d of a value with tag %u", pc->c + pc->x - 1, v->tag);
-    Value *to = &SLOT(pc->a), *end = to + pc->x;
-    const Value *from = t->items + pc->c;
-    for (; to < end; to++, from++)
-        copy_value(to, from);
+    copy_values(&SLOT(pc->a), t->items + pc->c, pc->x);
     NEXT();
 }
 
@@ -704,16 +691,15 @@ do_GET_FIELD:
     SLOT(pc->a) = data_get(*R(pc->b), (uint32_t)pc->c);
     NEXT();
 
-do_GET_FIELDS : {
-    const Data *d = R(pc->b)->p;
-    const uint64_t *words = d->words + pc->c, *heads = d->layout->heads + pc->c;
-    Value *to = &SLOT(pc->a), *end = to + pc->x;
-    for (; to < end; to++, words++, heads++) {
-        memcpy(to, heads, sizeof *heads);
-        memcpy(&to->i, words, sizeof *words);
-        if (to->tag == VAL_CTOR)
-            __builtin_prefetch(to->p);
-    }
+do_GET_FIELDS:
+    copy_fields(&SLOT(pc->a), R(pc->b)->p, (uint32_t)pc->c, pc->x);
+    NEXT();
+
+do_NEXT_FIELDS : {
+    Value *at = &SLOT(pc->b);
+    const Data *d = at->p;
+    copy_fields(&SLOT(pc->a), d, (uint32_t)pc->c, pc->x - 1u);
+    copy_fields(at, d, (uint32_t)pc->c + pc->x - 1, 1);
     NEXT();
 }
 
@@ -726,17 +712,13 @@ do_PART_OF_CT:
     NEXT();
 
 do_PARTS_OF_CT : {
-    const Value *v = R(pc->b);
-    Value whole = *v, *to = &SLOT(pc->a);
+    Value whole = *R(pc->b), *to = &SLOT(pc->a);
     const Tuple *t = whole.p;
-    uint32_t first = (uint32_t)pc->c, n = pc->x;
-    if (LIKELY(whole.tag == VAL_TUPLE && t && first + n <= t->n)) {
-        for (uint32_t i = 0; i < n; i++)
-            copy_value(&to[i], &t->items[first + i]);
-        NEXT();
-    }
-    for (uint32_t i = 0; i < n; i++)
-        to[i] = leaf_map_item(whole, first + i);
+    if (LIKELY(whole.tag == VAL_TUPLE && t && (uint32_t)pc->c + pc->x <= t->n))
+        copy_values(to, t->items + pc->c, pc->x);
+    else
+        for (uint32_t i = 0; i < pc->x; i++)
+            to[i] = leaf_map_item(whole, (uint32_t)pc->c + i);
     NEXT();
 }
 

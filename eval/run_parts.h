@@ -16,6 +16,28 @@ static inline void copy_value(Value *to, const Value *from) {
     memcpy(&to->i, &word, sizeof word);
 }
 
+static inline void copy_values(Value *to, const Value *from, uint32_t n) {
+    for (Value *end = to + n; to < end; to++, from++)
+        copy_value(to, from);
+}
+
+/* n fields of data, from `first` on. What they refer to is looked at soon. */
+static inline void copy_fields(Value *to, const Data *d, uint32_t first, uint32_t n) {
+    const uint64_t *words = d->words + first, *heads = d->layout->heads + first;
+    for (Value *end = to + n; to < end; to++, words++, heads++) {
+        memcpy(to, heads, sizeof *heads);
+        memcpy(&to->i, words, sizeof *words);
+        if (to->tag == VAL_CTOR)
+            __builtin_prefetch(to->p);
+    }
+}
+
+static inline Tuple *frame_at(const Value *v) {
+    if (UNLIKELY(v->tag != VAL_TUPLE || !v->p))
+        BUG("a frame is a value with tag %u", v->tag);
+    return v->p;
+}
+
 /* Writes the two words one by one, too: the compiler would clear both and then write the tag alone, and who reads tag
  * and aux as one word would wait until all of these stores have reached the cache. */
 static inline void put_pointer(Value *to, ValueTag tag, void *p) {

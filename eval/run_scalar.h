@@ -152,4 +152,39 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, the
         NEXT();                                                                                    \
     }
 
+/* The same for operators that are alone of their kind: false where the operands are of another. */
+static inline bool divide_scalars(const Value *l, const Value *r, Value *out) {
+    uint64_t h = head(l);
+    if (h != head(r))
+        return false;
+    if (h == HEAD_OF(DT_F32))
+        *out = make_float(h, (float)(l->f / r->f));
+    else if (h == HEAD_OF(DT_F64))
+        *out = make_float(h, l->f / r->f);
+    else if ((h == HEAD_OF(DT_I32) || h == HEAD_OF(DT_I64)) && r->i != 0 && r->i != -1)
+        *out = make_int(h, l->i / r->i);
+    else
+        return false;
+    return true;
+}
+
+static inline bool negate_scalar(const Value *l, Value *out) {
+    uint64_t h = head(l);
+    if (h == HEAD_OF(DT_F32) || h == HEAD_OF(DT_F64))
+        *out = make_float(h, -l->f);
+    else if (h == HEAD_OF(DT_I32))
+        *out = make_int(h, (int32_t)(0u - (uint32_t)l->i));
+    else
+        return false;
+    return true;
+}
+
+static inline bool add_floats(const Value *l, const Value *r, Value *out) {
+    uint64_t h = head(l);
+    if (h != head(r) || (h != HEAD_OF(DT_F32) && h != HEAD_OF(DT_F64)))
+        return false;
+    *out = make_float(h, h == HEAD_OF(DT_F32) ? (float)(l->f + r->f) : l->f + r->f);
+    return true;
+}
+
 #endif

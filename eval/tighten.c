@@ -1,34 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "eval/tighten.h"
-
-#include "eval/operands.h"
+#include "eval/tighten_impl.h"
 
 #include <string.h>
 
-typedef struct Tightener {
-    Resolver *r;
-    VEC(int32_t) lists;
-    bool *targets; /* instruction -> some jump leads to it */
-    bool *gone;    /* instruction -> another one does its work */
-} Tightener;
-
-enum { LONGEST = DATA_OF_MOST /* arguments */, FARTHEST = 64 /* instructions looked back */ };
-
-static Instr *at(const Tightener *t, size_t i) { return &t->r->instrs.data[i]; }
-
-static bool is_slot(int32_t operand_of) { return (operand_of & 3) == BASE_SLOT; }
-
-/* Whether only the slot `a` is written. */
-static bool writes_a_only(const Instr *i) {
-    return instr_info(i)->result == RESULT_VALUE || instr_info(i)->result == RESULT_FRESH;
-}
+static Instr *at(const Tightener *t, size_t i) { return tighten_at(t, i); }
 
 static uint32_t count_fields(const Tightener *t, const Instr *in) {
     return ((const Ctor *)t->r->consts.data[in->c >> 4].p)->nfields;
 }
 
-/* Whether instruction i may read the slot. */
-static bool may_read(const Tightener *t, size_t i, int32_t slot_of) {
+bool tighten_may_read(const Tightener *t, size_t i, int32_t slot_of) {
     Reads reads;
     instr_reads(t->r, t->lists.data, i, &reads);
     return reads_slot(&reads, (uint32_t)slot_of >> 4);
@@ -36,10 +17,8 @@ static bool may_read(const Tightener *t, size_t i, int32_t slot_of) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Where the n arguments in the slots from `first` of instruction `use` can be read instead: from[k] is what a
- * MOVE put there, and moves[k] that MOVE; else the slot itself. False where none was moved. */
-static bool find_sources(const Tightener *t, size_t use, uint32_t first, uint32_t n, int32_t *from,
-                         size_t *moves) {
+void tighten_find_sources(const Tightener *t, size_t use, uint32_t first, uint32_t n, int32_t *from,
+                          size_t *moves) {
     bool written[LONGEST] = {false}, any = false;
     for (uint32_t k = 0; k < n; k++) {
         from[k] = operand(BASE_SLOT, first + k);
@@ -82,25 +61,21 @@ static bool find_sources(const Tightener *t, size_t use, uint32_t first, uint32_
             if (moves[k] == SIZE_MAX || moves[k] >= i)
                 continue;
             int32_t self = operand(BASE_SLOT, first + k);
-            if (may_read(t, i, self)) {
+            if (tighten_may_read(t, i, self)) {
                 moves[k] = SIZE_MAX;
                 from[k] = self;
             }
         }
     }
-    for (uint32_t k = 0; k < n; k++)
-        if (moves[k] != SIZE_MAX)
-            return true;
-    return false;
 }
 
-static void drop_moves(Tightener *t, const size_t *moves, uint32_t n) {
+void tighten_drop_moves(Tightener *t, const size_t *moves, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
         if (moves[k] != SIZE_MAX)
             t->gone[moves[k]] = true;
 }
 
-static int32_t add_list(Tightener *t, const int32_t *items, uint32_t n) {
+int32_t tighten_add_list(Tightener *t, const int32_t *items, uint32_t n) {
     int32_t from = (int32_t)t->lists.len;
     for (uint32_t i = 0; i < n; i++)
         vec_push(&t->lists, items[i]);
@@ -115,57 +90,10 @@ static void tighten_parts(Tightener *t, size_t i) {
     size_t moves[LONGEST];
     if (n > LONGEST || !n)
         return;
-    (void)find_sources(t, i, (uint32_t)in->b >> 4, n, from, moves);
-    drop_moves(t, moves, n);
+    tighten_find_sources(t, i, (uint32_t)in->b >> 4, n, from, moves);
+    tighten_drop_moves(t, moves, n);
     in->op = is_tuple ? CODE_TUPLE_OF : CODE_DATA_OF;
-    in->b = add_list(t, from, n);
-}
-
-/* The arguments of a tail call in an order in which none is overwritten before it is read: pairs of a parameter's
- * slot and an operand. False where there is no such order. */
-static bool order_moves(int32_t *from, uint32_t n, int32_t *pairs, uint32_t *npairs) {
-    bool done[LONGEST] = {false};
-    *npairs = 0;
-    for (uint32_t left = n, before = n + 1; left && left < before;) {
-        before = left;
-        for (uint32_t k = 0; k < n; k++) {
-            int32_t to = operand(BASE_SLOT, k);
-            bool is_read = false;
-            for (uint32_t j = 0; j < n && !done[k]; j++)
-                is_read |= j != k && !done[j] && from[j] == to;
-            if (done[k] || is_read)
-                continue;
-            done[k] = true;
-            left--;
-            if (from[k] == to)
-                continue;
-            pairs[2 * *npairs] = to;
-            pairs[2 * *npairs + 1] = from[k];
-            ++*npairs;
-        }
-        if (!left)
-            return true;
-    }
-    return n == 0;
-}
-
-static void tighten_tail(Tightener *t, size_t i) {
-    Instr *in = at(t, i);
-    int32_t from[LONGEST], pairs[2 * LONGEST + 1];
-    size_t moves[LONGEST];
-    uint32_t n = in->x, npairs;
-    if (n > LONGEST)
-        return;
-    (void)find_sources(t, i, (uint32_t)in->c >> 4, n, from, moves);
-    if (!order_moves(from, n, pairs + 1, &npairs))
-        return;
-    for (uint32_t k = 0; k < npairs; k++) /* the callee is read last */
-        if (in->op == CODE_TAIL && pairs[1 + 2 * k] == in->b)
-            return;
-    drop_moves(t, moves, n);
-    pairs[0] = (int32_t)npairs;
-    in->c = add_list(t, pairs, 2 * npairs + 1);
-    in->op = in->op == CODE_TAIL ? CODE_TAIL_OF : CODE_TAIL_GLOBAL_OF;
+    in->b = tighten_add_list(t, from, n);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -214,6 +142,10 @@ static void tighten_row(Tightener *t, size_t i) {
 /* ---- what is taken apart at once ------------------------------------------------------------- */
 
 static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth);
+
+bool tighten_is_dead(const Tightener *t, size_t i, int32_t slot_of) {
+    return is_dead(t, i, slot_of, 0);
+}
 
 static bool is_unpacking(const Instr *in) { return in->op == CODE_UNPACK || in->op == CODE_PROJ; }
 
@@ -345,7 +277,7 @@ static bool is_read_once(const Tightener *t, int32_t x, size_t one, size_t other
     if (!is_frame(t, x))
         return false;
     for (size_t i = 0; i < t->r->instrs.len; i++)
-        if (!t->gone[i] && i != one && i != other && may_read(t, i, x))
+        if (!t->gone[i] && i != one && i != other && tighten_may_read(t, i, x))
             return false;
     return true;
 }
@@ -384,7 +316,7 @@ static void tighten_last(Tightener *t, size_t i) {
     if (!is_frame(t, in->b) || !is_last_unpacking(t, i, in->b))
         return;
     for (size_t k = 0; k < t->r->instrs.len; k++)
-        if (!t->gone[k] && may_read(t, k, in->b) && !is_unpacking(at(t, k)) &&
+        if (!t->gone[k] && tighten_may_read(t, k, in->b) && !is_unpacking(at(t, k)) &&
             at(t, k)->op != CODE_UNPACK_LAST)
             return;
     in->x = (uint16_t)count_unpacked(in);
@@ -406,7 +338,7 @@ static bool is_dead(const Tightener *t, size_t i, int32_t x, int depth) {
             i = (size_t)in->a - 1;
             continue;
         }
-        if (may_read(t, i, x))
+        if (tighten_may_read(t, i, x))
             return false;
         if (instr_info(in)->flow == FLOW_END)
             return true;
@@ -562,6 +494,9 @@ void tighten_code(Resolver *r) {
         if (is_unpacking(at(&t, i)) && !t.gone[i])
             tighten_last(&t, i);
     }
+    for (size_t i = 0; i < n; i++)
+        if (!t.gone[i] && (at(&t, i)->op == CODE_POP_FRAME || at(&t, i)->op == CODE_GET_FIELDS))
+            tighten_handed_on(&t, i);
     close_up(&t);
     r->lists = t.lists.data;
 }

@@ -7,9 +7,11 @@
  *     MOVE s8 <- s3; MOVE s9 <- c1; TUPLE s7 <- s8, 2          TUPLE_OF s7 <- s3, c1
  *     MOVE s8 <- s3; MOVE s9 <- s5; CALL_GLOBAL s7 <- f(s8 …)  MOVES s8 <- s3, s5; CALL_GLOBAL s7 <- f(s8 …)
  *     MOVE s8 <- s3; MOVE s9 <- s5; TAIL_GLOBAL f(s8 …)        TAIL_GLOBAL_OF f(s3, s5)
+ *     MUL s4 <- s0, s1; TAIL_GLOBAL_OF s0 <- s4                MUL s0 <- s0, s1; TAIL_GLOBAL_OF
  *     PROJ s4 <- s2.1; PROJ s5 <- s2.2                         UNPACK s4, s5 <- s2 from 1
  *     PROJ s4 <- s2.0; JUMP_ABSENT s4; UNPACK s5 <- s2 from 1  UNPACK_FRAME s4, s5 <- s2
  *     UNPACK s5, s6 <- s0 from 1, which is a frame           UNPACK_LAST s5, s6 <- s0 from 1
+ *     GET_FIELDS s4, s5 <- s1; TAIL_GLOBAL_OF s1 <- s5         NEXT_FIELDS s4, s1 <- s1; TAIL_GLOBAL_OF
  *     CALL s7 <- f(…); UNPACK s8, s9 <- s7 from 0              CALL s7 <- f(…); UNPACK_CALLED s8, s9 <- s7 from 0
  *     TUPLE_OF s7 <- s3, c1; RETURN s7                         RETURN_OF s3, c1
  *     EQUAL s4 <- s0, c0; JUMP_IF s4                           JUMP_EQ s0, c0
