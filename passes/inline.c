@@ -286,6 +286,7 @@ static bool leaves_program(const Inliner *in, const Expr *call, const Expr *fn) 
 
 enum {
     SMALL = 30,   /* nodes of a function that is copied wherever it is called */
+    LOCAL = 100,  /* of a local one that is only called: then no closure of it is made */
     ONCE = 400,   /* of one that is called once */
     GROWN = 4000, /* by how many nodes a function grows */
 };
@@ -333,7 +334,9 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
         return NULL;
     bool once = is_made || (callee->kind == EXPR_VAR && uses_of(in, callee->var) == 1) ||
                 fn_is_straight(fn);
-    uint32_t most = once ? ONCE : SMALL, n = expr_count(fn->fn->body, most);
+    bool is_local = callee->kind == EXPR_VAR &&
+                    map_find(&in->calls, callee->var) == map_find(&in->uses, callee->var);
+    uint32_t most = once ? ONCE : is_local ? LOCAL : SMALL, n = expr_count(fn->fn->body, most);
     const char *obstacle = find_obstacle(in, call, callee, fn, n, most);
     if (obstacle) {
         pass_tell(in->ctx, TOLD_LEFT, "inline", call->span, "left the call of `%s`: %s",
@@ -346,6 +349,11 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
         pass_depend(in->ctx, callee->global);
     in->grown += n;
     return fn;
+}
+
+static bool takes_derivative(void *ctx, const Expr *e) {
+    (void)ctx;
+    return is_derivative(e);
 }
 
 /* A copy of fn to stand in place of the call. */
@@ -373,6 +381,7 @@ static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
     for (uint32_t i = 0; i < fn->fn->nparams; i++)
         copy->fn->params[i] = ((Expr *)map_find(&s.vars, fn->fn->params[i]))->var;
     copy->fn->body = expr_substitute(&s, fn->fn->body);
+    in->ctx->brought_derivative |= expr_any(copy->fn->body, takes_derivative, NULL);
     inline_count_uses(in, copy->fn->body);
     return copy;
 }

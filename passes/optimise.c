@@ -94,12 +94,15 @@ static Expr *settle_cells(const PassCtx *ctx, Expr *e, bool is_source) {
     return ctx->grad ? cells_drop(e) : e;
 }
 
+enum { MOST_ROUNDS = 4 };
+
 static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                         bool is_source) {
     const OptOptions *opt = ctx->opt;
     size_t n = opt->passes ? opt->npasses : pass_count();
     int rounds = opt->passes || opt->level <= 2 ? 1 : 2;
-    for (int round = 0; round < rounds; round++)
+    for (int round = 0; round < rounds; round++) {
+        ctx->brought_derivative = false;
         for (size_t i = 0; i < n; i++) {
             const Pass *pass = opt->passes ? pass_find(opt->passes[i]) : pass_at(i);
             bool runs = opt->passes || (pass->level && pass->level <= opt->level);
@@ -107,6 +110,10 @@ static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec 
             if (runs && !(is_source && spoils_source(pass)))
                 e = apply(ctx, pass, e, name, given);
         }
+        /* `derive` comes before what brings derivatives in from other functions */
+        if (ctx->brought_derivative && !is_source && !opt->passes && rounds < MOST_ROUNDS)
+            rounds++;
+    }
     return settle_cells(ctx, e, is_source);
 }
 

@@ -33,6 +33,7 @@ typedef struct PassCtx {
     void *poll_arg;
     const OptOptions *opt;       /* of the passes that code goes through (optimise.h) */
     uint64_t applied;            /* applications of passes to code so far */
+    bool brought_derivative;     /* what was inlined since it was last cleared takes derivatives */
     DependencyVec *deps;         /* what the code being optimised depends on, or NULL */
     struct Instances *instances; /* copies of functions made so far (specialise.c) */
     Map rewrites;                /* Op -> its rules, as far as they were asked for (simplify.c) */
@@ -69,6 +70,11 @@ void passes_abandon(PassCtx *ctx);
 
 /* Notes that the code being optimised is right as long as g has the value it has. */
 void pass_depend(PassCtx *ctx, Global *g);
+
+/* Whether e is a derivative of which `derive` makes code, where it can. */
+static inline bool is_derivative(const Expr *e) {
+    return e->kind == EXPR_GRAD && e->mode <= GRAD_DERIV;
+}
 
 /* Forgets what was found about definitions, because they may have changed. */
 void passes_forget(PassCtx *ctx);

@@ -56,12 +56,9 @@ static bool find_passes(Session *s, const char *const *names, int n, PassVec *ou
     return true;
 }
 
-static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol *name) {
-    DependencyVec deps = {0};
-    VarVec captured = {0};
-    expr_free_vars(e, &captured);
-    s->passes.deps = &deps;
-    expr_mark_tails(e);
+static Expr *run_round(Session *s, Expr *e, const PassVec *passes, const Symbol *name,
+                       const VarVec *captured) {
+    s->passes.brought_derivative = false;
     for (size_t i = 0; e && i < passes->len; i++) {
         Expr *after = passes->data[i]->run(&s->passes, e);
         if (after)
@@ -69,8 +66,27 @@ static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol
         e = after;
         if (!e)
             break;
-        pass_check(&s->passes, e, &captured, passes->data[i]->name);
+        pass_check(&s->passes, e, captured, passes->data[i]->name);
         pass_print_after(&s->passes, passes->data[i], name, e);
+    }
+    return e;
+}
+
+/* As code goes through them (run_passes in passes/optimise.c). */
+static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol *name) {
+    enum { MOST_ROUNDS = 4 };
+    DependencyVec deps = {0};
+    VarVec captured = {0};
+    bool derives = false;
+    for (size_t i = 0; i < passes->len; i++)
+        derives |= strcmp(passes->data[i]->name, "derive") == 0;
+    expr_free_vars(e, &captured);
+    s->passes.deps = &deps;
+    expr_mark_tails(e);
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        e = run_round(s, e, passes, name, &captured);
+        if (!e || !derives || !s->passes.brought_derivative)
+            break;
     }
     s->passes.deps = NULL;
     return e;

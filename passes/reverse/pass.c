@@ -18,6 +18,7 @@ typedef struct Deriver {
     const Expr *root;
     Map done;     /* Expr -> what became of it */
     Map literals; /* Var of a `let` -> the function literal it is bound to */
+    Map called;   /* function literals that are called where they stand */
 } Deriver;
 
 /* A function that is to be differentiated, and the bindings that stand before what is made of it. */
@@ -85,8 +86,6 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
     return expr_substitute(&with_function, code->fn);
 }
 
-static bool becomes_code(const Expr *e) { return e->kind == EXPR_GRAD && e->mode <= GRAD_DERIV; }
-
 /* fn (x1: T1, …) { f(x1, …) } for a function f of which a parameter may be anything, where it is used at closed types: a
  * call with these is read in a copy that has them (Note [Functions of any record] in known.c). NULL: f serves as it is. */
 static Expr *function_at_types(Expr *f, const Expr *literal) {
@@ -136,7 +135,7 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
         s->atom = made ? bind_function(s, e->global->name->text, made) : e;
         return true;
     case EXPR_GRAD:
-        if (!becomes_code(e) || !find_source(d, e->a, e->mode == GRAD_JVP, s))
+        if (!is_derivative(e) || !find_source(d, e->a, e->mode == GRAD_JVP, s))
             return false;
         made = make_code(d, s, (GradKind)e->mode, is_forward);
         if (!made)
@@ -206,12 +205,14 @@ static Expr *derive_expr(void *ctx, Expr *e) {
     if (e->kind == EXPR_LET) {
         find_literals(d, e);
         result = expr_map_block(e, derive_expr, d);
-    } else if (becomes_code(e)) {
+    } else if (is_derivative(e)) {
         result = derivative_as_code(d, e);
         result = result ? result : e;
-    } else if (e->kind != EXPR_FN || e == d->root) {
+    } else if (e->kind != EXPR_FN || e == d->root || map_has(&d->called, e)) {
+        if (e->kind == EXPR_CALL && e->a->kind == EXPR_FN && !e->mode && !e->drop)
+            map_set(&d->called, e->a, e->a);
         result = expr_map_children(e, derive_expr, d);
-        if (e->kind == EXPR_CALL && becomes_code(e->a) && result->a->kind == EXPR_LET)
+        if (e->kind == EXPR_CALL && is_derivative(e->a) && result->a->kind == EXPR_LET)
             result = call_behind_block(result);
     }
     map_set(&d->done, e, result);
