@@ -291,12 +291,17 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     code->source = source;
     Build b = {span_none()};
     code->of = b_var(&b, "f", b_some_type("f"));
-    Program p = {.ctx = ctx, .code = code, .merges = merges};
-    p.prepares = ctx->opt && opt_is_on(ctx->opt);
-    Instance *top = derive(&p, kind, source);
-    if (p.why && p.prepares) { /* what was inlined may give a value two names */
+    bool prepares = ctx->opt && opt_is_on(ctx->opt);
+    Program p;
+    Instance *top;
+    /* what was inlined may give a value two names, and what follows a choice may not know which one it has */
+    for (int attempt = prepares ? 0 : 1; attempt < 4; attempt++) {
         p = (Program){.ctx = ctx, .code = code, .merges = merges};
+        p.prepares = prepares && attempt % 2 == 0;
+        p.splits = attempt >= 2;
         top = derive(&p, kind, source);
+        if (!p.why)
+            break;
     }
     code->why = p.why;
     if (p.why)

@@ -223,6 +223,7 @@ typedef struct Program {
     Map prepared; /* EXPR_FN -> the same after the passes */
     Map typed;    /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
     bool prepares;
+    bool splits;         /* what follows a choice between data stands in its arms (split.c) */
     bool indexes;        /* some accumulator is added to in place */
     bool grows;          /* some accumulator is a tuple that grows */
     bool merges;         /* Note [Merging]: values that are equal may become one */
@@ -258,6 +259,8 @@ typedef struct Reader {
 Known *known_new(Expr *fn);
 /* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
 Known *known_prepared(Program *p, Expr *fn);
+/* The function with what follows a choice between data in the arms of that, or itself. */
+Expr *split_choices(PassCtx *ctx, Expr *fn);
 /* The same function, or its copy for the types of these arguments. */
 Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs);
 bool known_equal(const Known *a, const Known *b);

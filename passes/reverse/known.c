@@ -78,10 +78,7 @@ static bool is_literal(void *root, const Expr *e) {
 /* No function literal and no derivative is in it. */
 static bool is_first_order(Expr *fn) { return !expr_any(fn, is_literal, fn); }
 
-static Expr *prepare(Program *p, Expr *fn) {
-    Expr *known = map_find(&p->prepared, fn);
-    if (known || !p->prepares || mem_stack_left() < SPARE_STACK)
-        return known ? known : fn;
+static Expr *run_passes(Program *p, Expr *fn) {
     VarVec given = {0};
     DependencyVec deps = {0};
     expr_free_vars(fn, &given);
@@ -90,6 +87,16 @@ static Expr *prepare(Program *p, Expr *fn) {
         made = fn;
     for (size_t i = 0; made != fn && i < deps.len; i++)
         use_global(p, deps.data[i].global);
+    return made;
+}
+
+static Expr *prepare(Program *p, Expr *fn) {
+    Expr *known = map_find(&p->prepared, fn);
+    if (known || !(p->prepares || p->splits) || mem_stack_left() < SPARE_STACK)
+        return known ? known : fn;
+    Expr *made = p->prepares ? run_passes(p, fn) : fn;
+    if (p->splits)
+        made = split_choices(p->ctx, made);
     map_set(&p->prepared, fn, made);
     map_set(&p->prepared, made, made);
     return made;

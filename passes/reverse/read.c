@@ -77,6 +77,16 @@ static Expr *read_inert(Reader *r, Expr *e) {
     return add_plain(r, "v", e);
 }
 
+/* The same of an operator whose operands need care, as a comparison of derivatives: these are read like any other value. */
+static Expr *read_inert_parts(Reader *r, Expr *e) {
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || e->nsizes)
+        return read_inert(r, e);
+    bool active = false;
+    Expr *copy = expr_copy(e);
+    copy->args = read_args(r, e->args, e->nargs, &active);
+    return read_inert(r, copy);
+}
+
 /* ---- data and tuples ------------------------------------------------------------------------- */
 
 static void take_parts(Reader *r, Place *p, Expr **atoms) {
@@ -626,9 +636,9 @@ Expr *read_value(Reader *r, Expr *e) {
     if (!mentions_active(r, e))
         return add_plain(r, "v", e);
     bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
-    if (!type_may_hold_float(e->type) && !known)
-        return read_inert(r, e);
-    return read_form(r, e);
+    if (type_may_hold_float(e->type) || known)
+        return read_form(r, e);
+    return is_tame(r, e) ? read_inert(r, e) : read_inert_parts(r, e);
 }
 
 static void end_return(Reader *r, Expr *atom) {
