@@ -81,6 +81,8 @@ def split(rng, n, parts):
 
 
 class Program:
+    cells = ["Cell"]  # declared types that hold references, which a match may take apart
+
     def __init__(self, rng, smooth=True, nodes=None):
         self.rng, self.smooth = rng, smooth
         self.names, self.has, self.scope = 0, set(), []
@@ -375,7 +377,7 @@ class Program:
         return "{ let %s = ref(%s); %s; %s := %s; %s }" % (one, first, start, two, change, rest)
 
     def match_data(self, t, n):
-        name = self.rng.choice(PLAIN + ["Cell"])
+        name = self.rng.choice(PLAIN + self.cells)
         arms = []
         shares = split(self.rng, n, len(DATA[name]) + 1)
         value = self.expr(("d", name), shares[0])
