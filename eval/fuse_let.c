@@ -175,8 +175,8 @@ bool fuse_let(Resolver *r, Expr *let) {
  *     ⇒ one launch that reads f, c and x, and writes s, t and z; y stays in registers
  *
  * Between them may stand what cannot be told from outside: parts of data, and bindings that a later reader takes in.
- * A binding joins where it reads a result or an operand of those before it, none of the results in a fold or at another
- * place, and is not known to have another shape: the plan then decides by the sizes themselves which of them run as one (ops/recipe/join.h). All of them run at the place
+ * A binding joins where it is known to have their shape, or reads a result or an operand of those before it, none of the
+ * results in a fold or at another place, and is not known to have another shape: the plan then decides by the sizes themselves which of them run as one (ops/recipe/join.h). All of them run at the place
  * of the first, none is put off, and nothing that the group reads is computed for it; so mistakes are met in their
  * order, and no tensor is kept longer than the group takes. */
 
@@ -191,6 +191,14 @@ static bool have_one_shape(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
     return a->tag != TY_TENSOR || b->tag != TY_TENSOR || !core_is_closed(a) || !core_is_closed(b) ||
+           type_equal(a->tensor.shape, b->tensor.shape);
+}
+
+/* Whether both are known whole, and have one shape: then they run as one whether they read the same or not. */
+static bool have_known_shape(Type *a, Type *b) {
+    a = type_resolve(a);
+    b = type_resolve(b);
+    return a->tag == TY_TENSOR && b->tag == TY_TENSOR && core_is_closed(a) && core_is_closed(b) &&
            type_equal(a->tensor.shape, b->tensor.shape);
 }
 
@@ -260,8 +268,9 @@ static bool add_member(Row *row, Expr *let) {
     uint32_t budget = MAX_NODES;
     if (!is_member(let->a) || map_has(&row->c.numbers, let->a))
         return false;
-    if (row->members.len && (!have_one_shape(let->a->type, row->members.data[0]->a->type) ||
-                             !is_related(row, let->a, &budget) || is_full(row)))
+    Type *type = let->a->type, *first = row->members.len ? row->members.data[0]->a->type : NULL;
+    if (first && (!have_one_shape(type, first) || is_full(row) ||
+                  !(have_known_shape(type, first) || is_related(row, let->a, &budget))))
         return false;
     size_t nodes = row->c.nodes.len, leaves = row->leaves.len;
     uint32_t entered = row->c.entered;
