@@ -8,9 +8,33 @@
 
 /* ---- slices of the whole --------------------------------------------------------------------- */
 
+enum { MOST_TOGETHER = 8 };
+
+/* Pieces of one shape, all by one step: the gates of an LSTM, say. False where they are not that. */
+static bool place_together(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces) {
+    const Tensor *first = pieces[0];
+    for (uint32_t i = 1; i < n; i++)
+        if (pieces[i]->shape[axis] != first->shape[axis])
+            return false;
+    if (n < 2 || n > MOST_TOGETHER || !first->count)
+        return false;
+    StepBuilder s;
+    int64_t offset = 0;
+    step_begin(&s, plan, RECIPE_MAP, first->rank, first->shape);
+    for (uint32_t i = 0; i < n; i++) {
+        step_result(&s, sc_load(&s.body, step_in(&s, pieces[i]), whole->dtype));
+        step_out_strided(&s, whole, whole->strides, offset);
+        offset += first->shape[axis] * whole->strides[axis];
+    }
+    step_end(&s);
+    return true;
+}
+
 /* Pieces laid one after the other along `axis` of the whole. */
 static void place_pieces(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces) {
     int64_t offset = 0;
+    if (place_together(plan, whole, axis, n, pieces))
+        return;
     for (uint32_t i = 0; i < n; i++) {
         plan_place_strided(plan, whole, whole->strides, offset, pieces[i]);
         offset += pieces[i]->shape[axis] * whole->strides[axis];
