@@ -3,6 +3,8 @@
 #include "eval/fuse_impl.h"
 #include "eval/plans.h"
 
+#include <string.h>
+
 /* ---- what is fused --------------------------------------------------------------------------- */
 
 /* Whether values of this type are float tensors, of whatever dtype and rank, and not all scalars. A `Tensor[?, b]`,
@@ -100,11 +102,20 @@ static int32_t remember(Collector *c, const Expr *e, int32_t number) {
     return number;
 }
 
+static bool is_same_literal(const Expr *a, const Expr *b) {
+    DType t, u;
+    return a->kind == EXPR_LIT && b->kind == EXPR_LIT && !a->like && !b->like &&
+           a->is_float == b->is_float && type_get_dtype(a->type, &t) &&
+           type_get_dtype(b->type, &u) && t == u && memcmp(&a->i, &b->i, sizeof a->i) == 0;
+}
+
 static int32_t add_leaf(Collector *c, Expr *e) {
-    if (e->kind == EXPR_VAR)
-        for (size_t i = 0; i < c->leaves->len; i++)
-            if (c->leaves->data[i]->kind == EXPR_VAR && c->leaves->data[i]->var == e->var)
-                return ~(int32_t)i;
+    for (size_t i = 0; i < c->leaves->len; i++) {
+        const Expr *leaf = c->leaves->data[i];
+        if ((e->kind == EXPR_VAR && leaf->kind == EXPR_VAR && leaf->var == e->var) ||
+            is_same_literal(e, leaf))
+            return ~(int32_t)i;
+    }
     c->failed |= c->leaves->len == MAX_LEAVES ||
                  !(c->at_once ? is_access(e) : may_evaluate_early(e));
     if (c->failed)

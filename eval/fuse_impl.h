@@ -6,8 +6,8 @@
 #include "eval/fuse.h"
 
 enum {
-    MAX_NODES = 24,  /* operators in a group */
-    MAX_LEAVES = 12, /* a kernel has RECIPE_MAX_OPERANDS operands */
+    MAX_NODES = 32,  /* operators in a group */
+    MAX_LEAVES = 16, /* a kernel has RECIPE_MAX_OPERANDS operands, results among them */
     MAX_ARGS = 4,
     GROUP_OPERANDS = MAX_LEAVES,
 };

@@ -83,7 +83,7 @@ def run(p: P, t: int32, h, c) {
 }
 """
 program("an LSTM of 300 and 512, a token", 3, 21744, 0, LSTM + "sum(run(p, n, zero, zero))\n")
-program("the same, 20 tokens with gradient", 228, 7717568, 13500416, LSTM + """
+program("the same, 20 tokens with gradient", 150, 7717568, 13463552, LSTM + """
 def loss(p: P) { sum(run(p, 20, zero, zero)) }
 def steps(k: int32, s: float32) -> float32 {
   if (k == 0) { s } else { let (v, (g,)) = grad(loss)(p); steps(k - 1, s + v + sum(g.b)) }
@@ -139,7 +139,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 313, 1282800, 907800, TREE + """
+program("a tree of 8 leaves with gradient", 283, 1282800, 907800, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
@@ -206,7 +206,7 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
-program("the gradient of formulas on records of vectors whose sizes are open", 15, 624000, 552000, """
+program("the gradient of formulas on records of vectors whose sizes are open", 13, 528000, 504000, """
 type Vec[s] { Vec { x: Tensor[s, float64], y: Tensor[s, float64] } }
 def turn[s](a: Tensor[s, float64], v: Vec[s]) -> Vec[s] {
   let (c, d) = (cos(a), sin(a));
