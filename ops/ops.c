@@ -154,7 +154,9 @@ bool op_find_absent(const char *name, const char **why, const char **instead) {
         const char *name, *why, *instead;
     } absent[] = {
 #define ABSENT(name, why, instead) {name, why, instead},
+#define FUNCTION ABSENT
 #include "ops/absent.def"
+#undef FUNCTION
 #undef ABSENT
     };
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
@@ -164,5 +166,19 @@ bool op_find_absent(const char *name, const char **why, const char **instead) {
         *instead = absent[i].instead;
         return true;
     }
+    return false;
+}
+
+bool op_is_function(const char *name) {
+    static const char *const functions[] = {
+#define ABSENT(name, why, instead)
+#define FUNCTION(name, why, instead) name,
+#include "ops/absent.def"
+#undef FUNCTION
+#undef ABSENT
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (!strcmp(functions[i], name))
+            return true;
     return false;
 }
