@@ -145,45 +145,68 @@ static void relate_tuples(Rows *w, Type **row, Type **all) {
     *all = type_tuple(alls, n);
 }
 
-/* Data whose parameters take the axis: the declaration stays, and its arguments are related. */
-static void relate_arguments(Rows *w, Type **row, Type **all) {
-    const Type *known = (*row)->tag == TY_DATA ? *row : *all;
-    uint32_t n = known->nargs;
-    Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 1);
-    Type **made = fresh_like(w, known->args, n);
+/* Relates the arguments of data, of n values of a declaration that takes the axis, or of rows and what is in them. */
+static void relate_arguments(Rows *w, Type **rows, Type **alls, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        rows[i] = (*row)->tag == TY_DATA ? (*row)->args[i] : made[i];
-        alls[i] = (*all)->tag == TY_DATA ? (*all)->args[i] : made[i];
-        switch (type_resolve(known->args[i])->kind) {
+        Kind kind = type_resolve(rows[i] ? rows[i] : alls[i])->kind;
+        if (kind == KIND_TYPE || kind == KIND_SHAPE) {
+            rows[i] = rows[i] ? rows[i] : solver_var(w->s, kind);
+            alls[i] = alls[i] ? alls[i] : solver_var(w->s, kind);
+        }
+        switch (kind) {
         case KIND_TYPE: relate_rows(w, &rows[i], &alls[i]); break;
         case KIND_SHAPE: relate_shapes(w, &rows[i], &alls[i]); break;
         case KIND_DIM:
         case KIND_DTYPE:
-        case KIND_EFFECT: alls[i] = rows[i] = known->args[i]; break;
+        case KIND_EFFECT:
+            rows[i] = rows[i] ? rows[i] : alls[i];
+            alls[i] = rows[i];
+            break;
         }
     }
+}
+
+/* Data whose parameters take the axis: the declaration stays. */
+static void relate_same_data(Rows *w, Type **row, Type **all) {
+    const Type *known = (*row)->tag == TY_DATA ? *row : *all;
+    uint32_t n = known->nargs;
+    Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = (*row)->tag == TY_DATA ? (*row)->args[i] : NULL;
+        alls[i] = (*all)->tag == TY_DATA ? (*all)->args[i] : NULL;
+    }
+    relate_arguments(w, rows, alls, n);
     *row = type_data(known->decl, rows, n);
     *all = type_data(known->decl, alls, n);
 }
 
-/* The data of one row is known, and its declaration says how many axes its tensors have: Rows[n, T]. */
-static void give_rows(Rows *w, Type *row, Type **all) {
-    if (w->is_result && !w->count) {
+/* Data whose declaration says how many axes its tensors have: `decl`, and `stacked` of n of its values. */
+static void relate_stacked(Rows *w, Type **row, Type **all, TypeDecl *decl, TypeDecl *stacked) {
+    uint32_t n = decl->nparams;
+    Type **rows = mem_new_n(Type *, (size_t)n + 1), **alls = mem_new_n(Type *, (size_t)n + 2);
+    if ((*all)->tag == TY_DATA) {
+        take_count(w, (*all)->args[0]);
+    } else if (w->is_result && !w->count) {
         w->waits = true;
         return;
-    }
-    if (!w->count)
+    } else if (!w->count) {
         w->count = solver_var(w->s, KIND_DIM);
-    Type *rows = type_data_rows(row, w->count);
-    if (rows) {
-        *all = rows;
-        return;
     }
-    Diag *d = rel_error(w->s, w->r, DIAG_R0319,
-                        "`vmap` cannot give all tensors of `%s` a first axis: its declaration says "
-                        "of some how many axes they have, and leaves others to a parameter",
-                        row->decl->name->text);
-    diag_add_help(d, "a parameter in the place of each of these has room for it");
+    if (w->failed)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = (*row)->tag == TY_DATA ? (*row)->args[i] : NULL;
+        alls[i + 1] = (*all)->tag == TY_DATA ? (*all)->args[i + 1] : NULL;
+    }
+    relate_arguments(w, rows, alls + 1, n);
+    alls[0] = (*all)->tag == TY_DATA ? (*all)->args[0] : w->count;
+    *row = type_data(decl, rows, n);
+    *all = type_data(stacked, alls, n + 1);
+}
+
+static void fail_for_axes(Rows *w, const TypeDecl *decl) {
+    rel_error(w->s, w->r, DIAG_R0313, "a tensor has at most %d axes, and one of `%s` has as many",
+              TENSOR_MAX_RANK, decl->name->text);
     fail(w);
 }
 
@@ -219,20 +242,26 @@ static void relate_data(Rows *w, Type **row, Type **all) {
     TypeDecl *decl = knows_row ? (*row)->decl : (*all)->decl;
     if (knows_row ? type_decl_takes_axis(decl) : !decl->row && type_decl_takes_axis(decl)) {
         if (!knows_row || !knows_all || (*all)->decl == decl) /* else unification says it */
-            relate_arguments(w, row, all);
+            relate_same_data(w, row, all);
         return;
     }
     w->has_tensor = true;
-    if (knows_all && (*all)->decl->row) {
-        take_count(w, (*all)->args[0]);
-        if (!knows_row)
-            *row = type_data_row(*all);
+    if (!knows_row && !decl->row) {
+        fail_to_take(w, *all);
         return;
     }
-    if (knows_row)
-        give_rows(w, *row, all);
+    decl = knows_row ? decl : decl->row;
+    TypeDecl *stacked = type_decl_rows(decl);
+    Type *unknown = solver_var(w->s, KIND_TYPE);
+    bool differ = knows_all && (*all)->decl != stacked; /* unification says it */
+    if (!stacked)
+        fail_for_axes(w, decl);
+    else if (!differ)
+        relate_stacked(w, row, all, decl, stacked);
     else
-        fail_to_take(w, *all);
+        relate_stacked(w, row, &unknown, decl, stacked);
+    if (differ && !w->failed && !w->waits)
+        *all = unknown;
 }
 
 /* D(T) of data that is not its own derivative: its rows are D of those of T. */

@@ -261,7 +261,12 @@ static void print_data(Str *out, const TypeDecl *decl, Type **args, uint32_t n, 
         str_add(out, "Rows[");
         type_print_part(out, args[0], namer);
         str_add(out, ", ");
-        print_data(out, decl->row, args + 1, n - 1, namer);
+        Type **rows = mem_new_n(Type *, (size_t)n);
+        for (uint32_t i = 1; i < n; i++) {
+            Kind kind = type_resolve(args[i])->kind;
+            rows[i - 1] = kind == KIND_TYPE || kind == KIND_SHAPE ? type_row(args[i]) : args[i];
+        }
+        print_data(out, decl->row, rows, n - 1, namer);
         str_add_char(out, ']');
         return;
     }

@@ -10,6 +10,7 @@
  *
  *     Rows[n, Lin[m]]  =  type data of (n, m) { Lin { w: Tensor[(n, m, 4), float32], s: String } }
  *
+ * A parameter of it that stands for types stands for types of rows: that of Rows[n, Adam[float32]] is Tensor[(n,), float32].
  * It is a declaration like any other to whoever reads types, and rows of rows are made of it again. But it has no name of
  * its own, and no values: what stands in core and in values are the constructors of T, the root of such a chain
  * (ctor_of_values). A constructor as a type has it is found by ctor_of_type. */
@@ -33,6 +34,7 @@ static bool field_takes_axis(Type *t, Map *seen) {
             return false;
         break;
     case TY_TUPLE: break;
+    case TY_DERIV: return field_takes_axis(t->elem, seen);
     default: return true;
     }
     for (uint32_t i = 0; i < t->nargs; i++)
@@ -61,33 +63,20 @@ bool type_decl_takes_axis(TypeDecl *decl) {
 
 static bool has_rows(TypeDecl *decl, Map *seen);
 
-/* Whether type_rows has an answer for what stands in a declaration. */
+/* Whether there is room for an axis in each tensor of a declaration. */
 static bool field_has_rows(Type *t, Map *seen) {
     uint32_t rank;
     Type **dims;
     t = type_resolve(t);
-    switch (t->tag) {
-    case TY_TENSOR:
-        if (type_get_rank(t, &rank, &dims))
-            return rank < TENSOR_MAX_RANK;
-        return type_resolve(t->tensor.shape)->tag == TY_ANY;
-    case TY_DATA:
-        if (!type_decl_takes_axis(t->decl))
-            return has_rows(t->decl, seen);
-        break;
-    case TY_TUPLE: break;
-    case TY_STRING:
-    case TY_FN:
-    case TY_REF:
-    case TY_ERROR: return true;
-    default: return false;
-    }
-    for (uint32_t i = 0; i < t->nargs; i++) {
-        Type *arg = type_resolve(t->args[i]);
-        if (arg->kind == KIND_TYPE ? !field_has_rows(arg, seen)
-                                   : arg->kind == KIND_SHAPE && arg->tag == TY_PARAM)
+    if (t->tag == TY_TENSOR)
+        return !type_get_rank(t, &rank, &dims) || rank < TENSOR_MAX_RANK;
+    if (t->tag == TY_DERIV)
+        return field_has_rows(t->elem, seen);
+    if (t->tag == TY_DATA && !has_rows(t->decl, seen))
+        return false;
+    for (uint32_t i = 0; i < t->nargs && (t->tag == TY_DATA || t->tag == TY_TUPLE); i++)
+        if (!field_has_rows(t->args[i], seen))
             return false;
-    }
     return true;
 }
 
@@ -102,6 +91,9 @@ static bool has_rows(TypeDecl *decl, Map *seen) {
     return true;
 }
 
+/* in_decl: in a declaration of rows, whose parameters stand for types of rows already. */
+static Type *rows_of(Type *row, Type *n, bool in_decl);
+
 static Ctor *make_ctor(TypeDecl *rows, const Ctor *of) {
     Ctor *c = mem_new(Ctor);
     *c = (Ctor){.name = of->name,
@@ -112,7 +104,7 @@ static Ctor *make_ctor(TypeDecl *rows, const Ctor *of) {
                 .field_names = of->field_names,
                 .span = of->span};
     for (uint32_t k = 0; k < of->nfields; k++)
-        c->fields[k] = type_rows(of->fields[k], rows->params[0]);
+        c->fields[k] = rows_of(of->fields[k], rows->params[0], true);
     return c;
 }
 
@@ -140,17 +132,6 @@ TypeDecl *type_decl_rows(TypeDecl *decl) {
     for (uint32_t i = 0; i < decl->nctors; i++)
         rows->ctors[i] = make_ctor(rows, decl->ctors[i]);
     return rows;
-}
-
-Type *type_data_rows(Type *data, Type *n) {
-    TypeDecl *rows = type_decl_rows(data->decl);
-    if (!rows)
-        return NULL;
-    Type **args = mem_new_n(Type *, (size_t)rows->nparams + 1);
-    args[0] = n;
-    for (uint32_t i = 0; i < data->nargs; i++)
-        args[i + 1] = data->args[i];
-    return type_data(rows, args, rows->nparams);
 }
 
 /* ---- what is not stacked -------------------------------------------------------------------------- */
@@ -182,10 +163,12 @@ Type *type_find_whole(Type *t) {
 
 /* ---- types --------------------------------------------------------------------------------------- */
 
-static Type *rows_of_shape(Type *shape, Type *n) {
+static Type *rows_of_shape(Type *shape, Type *n, bool in_decl) {
     uint32_t rank;
     Type **dims;
     shape = type_resolve(shape);
+    if (shape->tag == TY_PARAM && in_decl)
+        return shape;
     if (!type_get_rank(shape, &rank, &dims)) {
         if (shape->tag != TY_ANY)
             return NULL;
@@ -201,39 +184,70 @@ static Type *rows_of_shape(Type *shape, Type *n) {
     return type_shape(all, rank + 1);
 }
 
-Type *type_rows(Type *row, Type *n) {
+static Type *rows_of_parts(Type *row, Type *n, bool in_decl) {
+    bool takes = row->tag == TY_TUPLE || type_decl_takes_axis(row->decl);
+    TypeDecl *decl = row->tag == TY_TUPLE ? NULL : takes ? row->decl : type_decl_rows(row->decl);
+    if (!takes && !decl)
+        return NULL;
+    uint32_t first = takes ? 0 : 1;
+    Type **args = mem_new_n(Type *, (size_t)row->nargs + 2);
+    args[0] = n;
+    for (uint32_t i = 0; i < row->nargs; i++) {
+        Kind kind = type_resolve(row->args[i])->kind;
+        Type *arg = kind == KIND_TYPE    ? rows_of(row->args[i], n, in_decl)
+                    : kind == KIND_SHAPE ? rows_of_shape(row->args[i], n, in_decl)
+                                         : row->args[i];
+        if (!arg)
+            return NULL;
+        args[first + i] = arg;
+    }
+    return decl ? type_data(decl, args, first + row->nargs) : type_tuple(args, row->nargs);
+}
+
+static Type *rows_of(Type *row, Type *n, bool in_decl) {
     row = type_resolve(row);
     switch (row->tag) {
     case TY_TENSOR: {
-        Type *shape = rows_of_shape(row->tensor.shape, n);
+        Type *shape = rows_of_shape(row->tensor.shape, n, in_decl);
         return shape ? type_tensor(shape, row->tensor.dtype) : NULL;
     }
-    case TY_DATA:
-        if (!type_decl_takes_axis(row->decl))
-            return type_data_rows(row, n);
-        break;
-    case TY_TUPLE: break;
+    case TY_TUPLE:
+    case TY_DATA: return rows_of_parts(row, n, in_decl);
+    case TY_DERIV: {
+        Type *of = rows_of(row->elem, n, in_decl);
+        return of ? type_deriv(of) : NULL;
+    }
     case TY_STRING:
     case TY_FN:
     case TY_REF:
     case TY_ERROR: return row;
-    default: return NULL;
+    default: return in_decl ? row : NULL;
     }
-    Type **args = mem_new_n(Type *, (size_t)row->nargs + 1);
-    for (uint32_t i = 0; i < row->nargs; i++) {
-        Kind kind = type_resolve(row->args[i])->kind;
-        args[i] = kind == KIND_TYPE    ? type_rows(row->args[i], n)
-                  : kind == KIND_SHAPE ? rows_of_shape(row->args[i], n)
-                                       : row->args[i];
-        if (!args[i])
-            return NULL;
-    }
-    return row->tag == TY_DATA ? type_data(row->decl, args, row->nargs)
-                               : type_tuple(args, row->nargs);
 }
 
-Type *type_data_row(Type *data) {
-    return type_data(data->decl->row, data->args + 1, data->nargs - 1);
+Type *type_rows(Type *row, Type *n) { return rows_of(row, n, false); }
+
+Type *type_row(Type *all) {
+    uint32_t rank;
+    Type **dims;
+    all = type_resolve(all);
+    if (all->kind == KIND_SHAPE)
+        return type_get_rank(all, &rank, &dims) && rank ? type_shape(dims + 1, rank - 1) : all;
+    if (all->tag == TY_TENSOR)
+        return type_tensor(type_row(all->tensor.shape), all->tensor.dtype);
+    if (all->tag == TY_DERIV)
+        return type_deriv(type_row(all->elem));
+    if (all->tag != TY_TUPLE && all->tag != TY_DATA)
+        return all;
+    TypeDecl *row = all->tag == TY_DATA ? all->decl->row : NULL;
+    uint32_t first = row ? 1 : 0, n = all->nargs - first;
+    Type **args = mem_new_n(Type *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Kind kind = type_resolve(all->args[first + i])->kind;
+        args[i] = kind == KIND_TYPE || kind == KIND_SHAPE ? type_row(all->args[first + i])
+                                                          : all->args[first + i];
+    }
+    return all->tag == TY_TUPLE ? type_tuple(args, n) : type_data(row ? row : all->decl, args, n);
 }
 
 /* ---- constructors -------------------------------------------------------------------------------- */

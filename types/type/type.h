@@ -312,12 +312,12 @@ struct TypeDecl {
 
 /* Note [Rows of data] in rows.c. Whether its parameters stand wherever a tensor stands, and so take another axis. */
 bool type_decl_takes_axis(TypeDecl *decl);
-/* The declaration of Rows[n, T], with n before its parameters; NULL where it mixes tensors of known rank and parameters. */
+/* The declaration of Rows[n, T], with n before its parameters; NULL where a tensor has all the axes that it may have. */
 TypeDecl *type_decl_rows(TypeDecl *decl);
 /* n of that type, stacked; NULL where it has no rows, or the type is not known. */
 Type *type_rows(Type *row, Type *n);
-Type *type_data_rows(Type *data, Type *n); /* of data whose declaration takes no axis; or NULL */
-Type *type_data_row(Type *data);           /* T, of Rows[n, T] */
+/* One of what is stacked in that type or shape, as far as it is known. */
+Type *type_row(Type *all);
 /* A String, function or reference that values of t hold, which cannot be stacked; or NULL. */
 Type *type_find_whole(Type *t);
 const TypeDecl *type_decl_of_values(const TypeDecl *decl); /* T, of Rows[n, T] and of T */
