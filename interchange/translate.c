@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "interchange/translation.h"
+#include "parser/lexer.h"
 #include "types/op.h"
 
 enum { MAX_NAME = 48, MAX_LITERAL = 64 };
@@ -81,11 +82,26 @@ static bool is_stored(const OnnxTensor *t, bool initializer) {
     return !t->wrong && (t->location || (initializer && is_weight(t)) || t->count > MAX_LITERAL);
 }
 
+/* Whether the reader takes the word for something else than the name of a field. */
+static bool is_reserved(const char *word) {
+    static const struct {
+        const char *word, *class;
+    } words[] = {
+#define WORD(name, spelling, class) {spelling, #class},
+        LEXER_WORDS(WORD)
+#undef WORD
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(words[i].word, word))
+            return strcmp(words[i].class, "SOFT") != 0;
+    return false;
+}
+
 static void add_member(OnnxMembers *out, Map *used, const OnnxTensor *t, const char *name,
                        bool weight) {
     const char *base = identifier(name, weight ? "weight" : "constant");
     const char *field = base;
-    for (int i = 2; map_has(used, sym_intern(field)); i++)
+    for (int i = 2; is_reserved(field) || map_has(used, sym_intern(field)); i++)
         field = fmt_text("%s_%d", base, i);
     map_set(used, sym_intern(field), out);
     const char *path = fmt_text("%s.%s", weight ? "weights" : "constants", field);

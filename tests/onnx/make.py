@@ -199,6 +199,12 @@ def models():
         [value("x", FLOAT, [1, 4, most, 2 ** 40])], [value(n) for n in "abcde"], [floats("w", [4, 1, 1, 1], [1, 2, 3, 4])]))
     yield "range_of_none", simple([node("Shape", "x", "s", start=1, end=1), node("Range", "zero s one", "y")],
                                   [ints("zero", [], [0]), ints("one", [], [1])])
+    # Words of the language, several names that are one identifier, and sizes whose names are none.
+    names = ["let", "int32", "Tensor", "a.b", "a_b", "1", "\u03bb", "%x"]
+    sums = [node("Add", "%s %s" % ("out:%d" % i if i else "match", n), "out:%d" % (i + 1) if i + 1 < len(names) else "fn")
+            for i, n in enumerate(names)]
+    yield "words", model(graph("in", sums, [value("match", FLOAT, ["type", "two words"])], [value("fn", FLOAT, ["type", "two words"])],
+                               [floats(n, [1], [2 ** i]) for i, n in enumerate(names)]))
     yield "no_graph", fields((1, 8), (7, b""), (2, "x"))[:2] + field(2, "x") + field(7, b"\xff\xff")
 
 
