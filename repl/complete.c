@@ -342,7 +342,8 @@ static void add_types(Place *p) {
         if (decl)
             add(p, names->data[i]->text, "type");
     }
-    static const char *const more[] = {"Tensor", "List", "Option", "Tree", "String", "fn", "ref"};
+    static const char *const more[] = {"Tensor", "List",   "Option", "Tree",
+                                       "Rows",   "String", "fn",     "ref"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         bool there = false;
         for (size_t k = 0; k < p->out->list.len; k++)

@@ -194,6 +194,11 @@ static const WordDoc words[] = {
      "one. A scalar's may be written as its dtype: float32 is Tensor[(), float32].",
      "let x: Tensor[(2, ?), float32] = [[1.0], [2.0]]; shape_of(x)",
      "[2, 1] : Tensor[(2,), int32]"},
+    {"Rows", "Rows[SIZE, TYPE]",
+     "The type of so many values of a type, stacked: its constructors and fields, each tensor with "
+     "a first axis more. `vmap` and `build` make such values and take them apart.",
+     "let x: Rows[2, (int32, bool)] = ([1, 2], [True, False]); x.0",
+     "[1, 2] : Tensor[(2,), int32]"},
 };
 
 const WordDoc *word_doc_at(size_t i) { return i < sizeof words / sizeof *words ? &words[i] : NULL; }

@@ -241,6 +241,8 @@ def acceptances(s):
             ("deflated.npz", PAIR, npz([("0.npy", npy()), ("1.npy", npy())], zipfile.ZIP_DEFLATED)),
             ("crlf.csv", MATRIX, b"1,2\r\n3,4\r\n"), ("bom.csv", MATRIX, b"\xef\xbb\xbf1,2\n3,4\n"), ("blank.csv", MATRIX, b"1,2\n\n3,4\n\n")):
         s.accepts("load: " + name, ["-e", load(kind, s.write(name, data))])
+    for name in ("rows.npz", "rows.safetensors"):
+        s.accepts("stacked data in " + name, [s.write(name + ".rly", STACKED.replace("FILE", name))], "True : bool\n")
 
 
 NET = """type Layer { Layer { w: Tensor[(2, 3), float32], b: Tensor[(3,), float16] } }
@@ -257,6 +259,12 @@ again == net
 """
 
 
+STACKED = '''type P { P { x: float32, y: Tensor[(2,), float32] } }
+let ps = build(3, fn (i) { P { x: (float32) i, y: [1.0, 2.0] } });
+save(ps, "FILE");
+let again: Rows[3, P] = load("FILE");
+again == ps
+'''
 CHANGED = '''def get() { load("h.npy") }
 def use() { sum(get() @@ ones(shape=[3, 2])) }
 let kept = load("h.npy")
