@@ -106,8 +106,9 @@ static void complete_within(const char *path, const char *text) {
     for (size_t i = 0; i < c.list.len && i < 4; i++) {
         const char *word = c.list.data[draw(c.list.len)].text, *rest = text + t.end;
         char last = word[strlen(word) - 1];
-        /* It goes on with a member, a value; or brackets follow, which mean types behind a definition. */
-        if (last == '.' || last == '=' || *rest == '[')
+        /* It goes on with a member, a value; or brackets follow, which mean types behind a definition, or `=`, behind
+         * which a word of the language that is also an operator, `where`, is none: what follows is not looked at. */
+        if (last == '.' || last == '=' || *rest == '[' || *rest == '=')
             continue;
         const char *whole = fmt_text("%.*s%s%s", (int)c.begin, text, word, rest);
         check_tried();
