@@ -272,6 +272,16 @@ bool tangent_ignores(const Instance *n, const Expr *call, uint32_t i) {
            rule_ignores(env_find_rule(n->program->ctx->env, op, RULE_DERIVATIVE), i);
 }
 
+/* Whether a tuple has a part that surely has a tangent, so that the operator sees one: zeros stand for the others'. */
+static bool has_tangent_somewhere(Place *p) {
+    while (p->arm)
+        p = p->arm;
+    bool any = p->form == PLACE_LEAF && p->presence == PRESENT;
+    for (uint32_t i = 0; p->form == PLACE_TUPLE && i < p->nparts; i++)
+        any |= p->parts[i] && has_tangent_somewhere(p->parts[i]);
+    return any;
+}
+
 static void follow_operator(Way *w, Step *s) {
     Instance *n = w->n;
     Expr *call = s->e;
@@ -294,6 +304,10 @@ static void follow_operator(Way *w, Step *s) {
         if (tangent_ignores(n, call, i))
             p = NULL;
         o.presence[i] = tangent_presence(p);
+        bool fills = o.presence[i] == PERHAPS && has_tangent_somewhere(p) &&
+                     type_resolve(call->args[i]->type)->tag == TY_TUPLE;
+        if (fills)
+            o.presence[i] = PRESENT;
         present += o.presence[i] == PRESENT;
         perhaps += o.presence[i] == PERHAPS;
         unknown += o.presence[i] == UNKNOWN;
@@ -301,6 +315,8 @@ static void follow_operator(Way *w, Step *s) {
             continue;
         Expr *t = acc_get(w, p);
         o.tangents[i] = t->kind == EXPR_VAR ? t : way_bind(w, t, NULL);
+        if (fills)
+            o.tangents[i] = tangent_there(w, call->args[i], o.tangents[i]);
     }
     if (!present && !perhaps) {
         acc_set(w, s->place, NULL, unknown ? UNKNOWN : ABSENT);
