@@ -108,19 +108,56 @@ static bool write_type(Str *out, Value v, int from_axis) {
 }
 
 static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t n, int depth);
+static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth);
+
+/* A name for a value, bound before the function. */
+static Expr *add_link(Walk *w, const Var *var, Type *type, Expr *value) {
+    Expr *link = expr_new(EXPR_LET, type, var->span);
+    link->var = var_new(var->name, type, var->span);
+    link->a = value;
+    vec_push(&w->source.links, link);
+    return expr_var(link->var, var->span);
+}
+
+/* Whether the value is a record whose fields are worth captures of their own: the sizes of tensors in it are then known. */
+static bool is_record_of_parts(const Walk *w, Value v, const Var *var, int depth) {
+    enum { MOST_FIELDS = 16 };
+    const Type *t = type_resolve(var->type);
+    if (v.tag != VAL_CTOR || w->follows || depth >= DEEPEST)
+        return false;
+    const Ctor *ctor = data_ctor(v);
+    const TypeDecl *decl = ctor->decl;
+    return decl->nctors == 1 && data_size(v) > 0 && data_size(v) <= MOST_FIELDS &&
+           t->tag == TY_DATA && t->decl == decl && t->nargs == decl->nparams;
+}
+
+/* `let i = I(a, b)` for a captured record, with what it holds captured in its place. */
+static Expr *walk_record(Walk *w, Value v, const Var *var, int depth) {
+    Ctor *ctor = data_ctor(v);
+    const Type *t = type_resolve(var->type);
+    Expr **fields = mem_new_n(Expr *, data_size(v) + 1);
+    Expr *of = expr_new(EXPR_CTOR, var->type, var->span);
+    of->ctor = ctor;
+    str_printf(&w->key, "c%p ", (const void *)ctor);
+    vec_push(&w->literals, of); /* it keeps the constructor, whose address stands in the key */
+    for (uint32_t i = 0; i < data_size(v) && !w->failed; i++) {
+        Type *type = type_substitute(ctor->fields[i], ctor->decl->params, t->args, t->nargs);
+        const Symbol *name = ctor->field_names ? ctor->field_names[i] : sym_intern("part");
+        fields[i] = walk_captured(w, data_get(v, i), var_new(name, type, var->span), depth + 1);
+    }
+    if (w->failed || !w->makes)
+        return NULL;
+    return add_link(w, var, var->type, batch_construct(ctor, fields, var->type, var->span));
+}
 
 /* What stands for a captured variable in the code. */
 static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth) {
     if (v.tag == VAL_CLOSURE) {
         Expr *fn = walk_closure(w, v.p, NULL, 0, depth + 1);
-        if (!fn || !w->makes)
-            return fn;
-        Expr *link = expr_new(EXPR_LET, fn->type, var->span);
-        link->var = var_new(var->name, fn->type, var->span);
-        link->a = fn;
-        vec_push(&w->source.links, link);
-        return expr_var(link->var, var->span);
+        return fn && w->makes ? add_link(w, var, fn->type, fn) : fn;
     }
+    if (is_record_of_parts(w, v, var, depth))
+        return walk_record(w, v, var, depth);
     size_t before = w->key.len;
     bool known = (v.tag != VAL_DUAL || w->follows) && v.tag != VAL_ABSENT;
     if (known && !write_type(&w->key, v, 0)) {

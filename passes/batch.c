@@ -3,6 +3,7 @@
 #include "passes/subst.h"
 #include "passes/vmap.h"
 #include "types/core/check.h"
+#include "types/infer/infer.h"
 
 #include <string.h>
 
@@ -156,14 +157,34 @@ Expr *batch_with_rows(Batch *m, const Row *r) {
 /* ---- operators ------------------------------------------------------------------------------- */
 
 /* The call with arguments of the types that they have here. */
+/* The tuple of literals that a value is; NULL where it is none. Sizes follow from the integers of a slice. */
+static Expr *tuple_of_literals(const Row *r, Span span) {
+    if (!r->parts || r->ctor || !r->nparts)
+        return NULL;
+    Expr **items = mem_new_n(Expr *, (size_t)r->nparts + 1);
+    for (uint32_t i = 0; i < r->nparts; i++) {
+        if (!row_is_literal(r->parts[i]))
+            return NULL;
+        items[i] = r->parts[i]->e;
+    }
+    return expr_tuple(items, r->nparts, span);
+}
+
 static Expr *settle_call(const Expr *call, Row **in) {
     Expr *settled = expr_copy(call);
     settled->args = mem_new_n(Expr *, (size_t)call->nargs + 1);
     for (uint32_t i = 0; i < call->nargs; i++) {
-        settled->args[i] = expr_copy(call->args[i]);
+        Expr *literals = tuple_of_literals(in[i], call->span);
+        settled->args[i] = literals ? literals : expr_copy(call->args[i]);
         settled->args[i]->type = in[i]->type;
     }
     return settled;
+}
+
+static Type *type_of_settled(const Expr *settled, const char **wrong) {
+    Expr known = *settled; /* as its relation sees it */
+    known.attrs = infer_index_attrs(settled);
+    return core_type_of_call(&known, wrong);
 }
 
 /* A call that is the same for all rows; of literals it is done here, so that loops end that count. */
@@ -210,7 +231,7 @@ static Row *operator_of(Batch *m, Expr *e, Row **in) {
     }
     Expr *settled = settle_call(e, in);
     const char *wrong = NULL;
-    Type *type = closed ? core_type_of_call(settled, &wrong) : NULL;
+    Type *type = closed ? type_of_settled(settled, &wrong) : NULL;
     settled->type = type && core_is_closed(type) ? type_zonk(type) : e->type;
     if (!depends)
         return operator_of_same(m, settled, in);
@@ -584,6 +605,29 @@ static Row *batch_form(Batch *m, Expr *e) {
     }
 }
 
+/* A call whose result is a tensor of open sizes as what the function does, by which they may be found; NULL where it is not:
+ * then nothing has been written, and the call stays. */
+static Row *try_open_call(Batch *m, Expr *e) {
+    Type *t = type_resolve(e->type);
+    bool is_call = e->kind == EXPR_CALL && !e->mode && !e->drop && known_function(m, e->a);
+    if (!is_call || t->tag != TY_TENSOR || core_is_closed(t))
+        return NULL;
+    Block *block = m->block;
+    size_t links = block->links.len, assumed = m->assumed.len;
+    uint32_t calls = m->calls;
+    Span span = m->b.span;
+    Row *r = batch_form(m, e);
+    if (r && core_is_closed(r->type))
+        return r;
+    m->block = block;
+    block->links.len = links;
+    m->assumed.len = assumed;
+    m->calls = calls;
+    m->b.span = span;
+    *m->refusal = (BatchRefusal){0};
+    return NULL;
+}
+
 /* What is the same for all rows, with its type where that is found by its parts. */
 static Row *batch_same(Batch *m, Expr *e) {
     if (e->kind == EXPR_FN)
@@ -597,6 +641,8 @@ static Row *batch_same(Batch *m, Expr *e) {
         Row *r = map_find(&m->rows, e->var);
         return r ? r : row_same(e, e->var->type);
     }
+    if (e->kind == EXPR_LIT && e->like && !core_is_closed(e->type))
+        return batch_literal(m, e);
     bool operates = e->kind == EXPR_CALL && !e->nsizes &&
                     (e->a->kind == EXPR_OP || is_of_derivatives(e->a));
     bool has_parts = e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || e->kind == EXPR_TENSOR ||
@@ -612,8 +658,9 @@ static Row *batch_same(Batch *m, Expr *e) {
     if (is_open || ((operates || has_parts) && mentions(m, e, is_known)))
         return batch_form(m, e);
     const char *why = why_not_pure(effects_at(m->effects, e));
-    if (!why)
-        return row_same(e, e->type);
+    Row *opened = why ? NULL : try_open_call(m, e);
+    if (opened || !why)
+        return opened ? opened : row_same(e, e->type);
     return has_parts || e->kind == EXPR_CALL ? batch_form(m, e) : batch_give_up(m, why, e->span);
 }
 

@@ -219,6 +219,22 @@ def step(k: int32, a) { if (k == 0) { a } else { step(k - 1, a - 0.001 * deriv(t
 sum(step(n, a))
 """)
 
+program("the Jacobian, a tangent a row, of a function that captures a record of tensors", 28, 2068, 152, """
+type Model { Model { w: Tensor[(?, ?), float64], b: Tensor[(?,), float64] } }
+type Data { Data { model: Model, xs: Tensor[(?, ?), float64] } }
+def moved(m: Model, x: Tensor[(4,), float64]) {
+  let y = m.w @@ concatenate((x[:2], zeros(shape=[1], dtype=float64), x[2:])) + m.b;
+  if (sum(x * x) < 0.0001) { y * 2.0 } else { tanh(y) }
+}
+def gaps(d: Data, x: Tensor[(4,), float64]) { sum((d.xs - moved(d.model, x)) ** 2, axis=[1]) }
+def jacobian(d: Data, x: Tensor[(4,), float64]) { vmap(fn (t) { jvp(fn (x) { gaps(d, x) })(x, t).1 })(cast(eye(4), dtype=float64)) }
+let d = Data { model: Model { w: full(0.1, shape=[3, 5]), b: full(0.2, shape=[3]) }, xs: full(0.3, shape=[7, 3]) };
+def step(k: int32, x: Tensor[(4,), float64]) -> Tensor[(4,), float64] {
+  if (k == 0) { x } else { step(k - 1, x - 0.001 * sum(jacobian(d, x), axis=[1])) }
+}
+sum(step(n, full(0.5, shape=[4])))
+""")
+
 program("a layer of attention, 8 heads of 32 over 64 places", 10, 592128, 131072, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
