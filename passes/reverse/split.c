@@ -6,7 +6,8 @@
  *
  * Data of which the run decides whether it is another name of a value (Note [Results with two names] in alias.c) is then known
  * to be that in one arm, and known not to be in the other. What runs, and in which order, stays as it is, so cotangents are
- * added in the order in which they were. It looks into no function literal, and stops where the function has grown by MOST nodes. */
+ * added in the order in which they were. It looks into no function literal that is not called where it stands, and stops where
+ * the function has grown by MOST nodes. */
 #include "passes/inline.h"
 #include "passes/reverse/internal.h"
 
@@ -15,6 +16,7 @@ enum { MOST = 4000 };
 typedef struct Splitter {
     PassCtx *ctx;
     const Expr *root;
+    Map called; /* function literals that are called where they stand */
     Map done;
     uint32_t grown;
 } Splitter;
@@ -147,9 +149,12 @@ static Expr *name_arguments(Splitter *s, Expr *e) {
 
 static Expr *split(Splitter *s, Expr *e) {
     Expr *known = map_find(&s->done, e), *result;
-    if (known || (e->kind == EXPR_FN && e != s->root) || mem_stack_left() < SPARE_STACK)
+    bool is_kept = e->kind == EXPR_FN && e != s->root && !map_has(&s->called, e);
+    if (known || is_kept || mem_stack_left() < SPARE_STACK)
         return known ? known : e;
     pass_visit(s->ctx);
+    if (e->kind == EXPR_CALL && e->a->kind == EXPR_FN && !e->a->fn->keeps_captured)
+        map_set(&s->called, e->a, e->a);
     if (e->kind == EXPR_LET) {
         result = split_block(s, e);
     } else if (e->kind == EXPR_MATCH) {
