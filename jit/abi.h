@@ -39,7 +39,10 @@ enum {
     SIG_MASKS = 1, /* the CPU has masked loads and stores of any type */
     SIG_WHOLE = 2, /* TILE, TURN: the lanes' extent is a multiple of the tile's */
     SIG_EDGE = 4,  /* … is less than one tile */
+    SIG_CUT =
+        8, /* TILE: the reduction is done in parts of JIT_CUT steps, the sums kept in the output */
 };
+enum { JIT_CUT = 64 };
 
 /* What a kernel is compiled for beside its recipe. Loop axes are the recipe's, merged and permuted;
  * reduction axes keep their order. */

@@ -124,6 +124,8 @@ void emit_frame_enter(Emit *e, Frame *f, int axis, LLVMValueRef index);
 Val emit_load(Emit *e, Frame *f, int op, const Val *offset, const Val *cond);
 /* An output at the frame, narrowed once from a value of dtype `from`. */
 void emit_store(Emit *e, Frame *f, int op, Val v, DType from);
+/* What the first output holds, which is of the accumulator's dtype and lies along the lanes. */
+LLVMValueRef emit_load_result(Emit *e, Frame *f);
 LLVMValueRef emit_widen(Emit *e, LLVMValueRef stored, DType t);
 /* An operand or output that lies along `axis`, not along the lanes: elements of the n frames, one after the other
  * on that axis from f on. mask: which of the frames there are; NULL: all. */

@@ -241,6 +241,17 @@ void emit_store(Emit *e, Frame *f, int op, Val val, DType from) {
     }
 }
 
+LLVMValueRef emit_load_result(Emit *e, Frame *f) {
+    DType t = e->r->out_types[0];
+    int op = e->r->noperands, bytes = emit_bytes(t);
+    LLVMTypeRef vt = emit_vec(emit_stored_type(e, t), f->lanes);
+    if (f->mask)
+        return masked_load(e, vt, f->at[op], f->mask, bytes);
+    LLVMValueRef v = LLVMBuildLoad2(e->b, vt, f->at[op], "");
+    LLVMSetAlignment(v, (unsigned)bytes);
+    return v;
+}
+
 /* The address of f's lane l, or of the last one where there are fewer. */
 static LLVMValueRef lane_address(Emit *e, const Frame *f, int op, int l) {
     LLVMValueRef by = emit_int(e, l);

@@ -9,6 +9,9 @@
  * Squares of it are read by rows and turned in registers, lanes steps at a time; what is left over
  * is gathered.
  *
+ * SIG_CUT: where what a row of tiles reads does not stay in the nearest cache, all tiles do some steps of the reduction
+ * before any does the next ones. Their sums wait in the output, so each is made of the same operations in the same order.
+ *
  * Where the output, and what the epilogue reads, lies along the rows, squares of it are turned on the way, too:
  * results of a convolution, whose lanes are channels. */
 #include "jit/emit.h"
@@ -20,6 +23,7 @@ enum { MAX_ROWS = 16, MAX_COLS = 12 };
 typedef struct Tile {
     int rows, cols, lanes, v, w; /* v: lanes' axis; w: rows' axis or -1 */
     bool masked;
+    LLVMValueRef from, to;         /* of the last reduction axis */
     Frame par[MAX_ROWS][MAX_COLS]; /* before the reduction */
 } Tile;
 
@@ -300,6 +304,13 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
     LLVMValueRef zero = LLVMConstNull(emit_vec(emit_value_type(e, r->acc_type), t->lanes));
     for (int i = 0; i < nacc; i++)
         acc[i] = zero;
+    if (e->sig->flags & SIG_CUT) {
+        LLVMValueRef first = LLVMBuildICmp(e->b, LLVMIntEQ, t->from, emit_int(e, 0), "");
+        for (int i = 0; i < nacc; i++) {
+            LLVMValueRef sum = emit_load_result(e, &t->par[i / t->cols][i % t->cols]);
+            acc[i] = LLVMBuildSelect(e->b, first, zero, sum, "");
+        }
+    }
     Frame(*f)[MAX_COLS] = tile_copy(e, t, t->par);
     Loop loops[RECIPE_MAX_AXES];
     uint32_t inner = ((1u << nred) - 1) << npar;
@@ -307,7 +318,9 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
         tile_code(e, t, f, r->results[0], inner);
         inner &= ~(1u << a);
         if (a < in || e->sig->form != FORM_TURN) {
-            emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);
+            LLVMValueRef from = a == in ? t->from : emit_int(e, 0);
+            LLVMValueRef to = a == in ? t->to : e->extent[a];
+            emit_loop_begin(e, &loops[a], from, to, 1, true, acc, nacc);
             f = tile_copy(e, t, f);
             tile_enter(e, t, f, a, loops[a].i);
         }
@@ -348,10 +361,18 @@ void emit_tile(Emit *e) {
     LLVMValueRef zero = emit_int(e, 0), n = e->extent[t->v];
     Frame root;
     emit_frame_init(e, &root);
-    Loop loops[RECIPE_MAX_AXES], cols;
+    Loop loops[RECIPE_MAX_AXES], cols, cut;
+    int in = npar + e->sig->nred - 1;
     for (int a = 0; a < outer; a++) {
         emit_loop_begin(e, &loops[a], zero, e->extent[a], 1, true, NULL, 0);
         emit_frame_enter(e, &root, a, loops[a].i);
+    }
+    t->from = zero;
+    t->to = e->extent[in];
+    if (e->sig->flags & SIG_CUT) {
+        emit_loop_begin(e, &cut, zero, e->extent[in], JIT_CUT, true, NULL, 0);
+        t->from = cut.i;
+        t->to = emit_min(e, LLVMBuildAdd(e->b, cut.i, emit_int(e, JIT_CUT), ""), t->to);
     }
     /* Masks cost, even where the processor has them: whole tiles go without. */
     LLVMValueRef full = zero;
@@ -369,6 +390,8 @@ void emit_tile(Emit *e) {
         tile_rows(e, t, &root, cols.i);
         emit_loop_end(e, &cols, NULL);
     }
+    if (e->sig->flags & SIG_CUT)
+        emit_loop_end(e, &cut, NULL);
     for (int a = outer; a-- > 0;)
         emit_loop_end(e, &loops[a], NULL);
 }

@@ -443,7 +443,21 @@ static bool shape_windows(Shape *s, int lanes) {
 
 /* ---- products --------------------------------------------------------------------------------- */
 
-enum { PANEL_BYTES = 1 << 19 }; /* an operand of this size that is read by short rows is packed */
+enum {
+    PANEL_BYTES = 1 << 19, /* an operand of this size that is read by short rows is packed */
+    CUT_BYTES = 1 << 17,   /* what a row of tiles reads of a reduction that is cut */
+};
+
+/* Whether the reduction, of k steps, is cut: m rows and n lanes' elements of it do not stay in the nearest cache, and
+ * tiles read them again. */
+static bool is_cut(const Shape *s, int64_t m, int64_t n, int64_t k) {
+    const JitPlan *plan = s->plan;
+    const Recipe *r = s->r;
+    int64_t size = (int64_t)dtype_size(r->acc_type);
+    return plan->sig.form == FORM_TILE && plan->packed < 0 && s->nred == 1 && !r->nepilogue &&
+           r->out_types[0] == r->acc_type && is_unit(s, s->nin, s->npar - 1) && k >= 4 * JIT_CUT &&
+           k * (m + n) * size >= CUT_BYTES && m > plan->sig.rows && n > plan->wide;
+}
 
 static void shape_product(Shape *s) {
     JitPlan *plan = s->plan;
@@ -526,6 +540,8 @@ static void shape_product(Shape *s) {
             cols = 2;
     }
     set_tile(s, n, lanes, rows, cols);
+    if (is_cut(s, m, n, k))
+        plan->sig.flags |= SIG_CUT;
 }
 
 /* ---- signatures ------------------------------------------------------------------------------ */

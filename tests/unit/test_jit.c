@@ -328,6 +328,34 @@ static void make_windows(Launch *l) {
     add_output(l, stored_as(t), 0);
 }
 
+/* Sums of many outer products, whose reduction may be cut: batch, rows, lanes; steps. */
+static void make_long(Launch *l) {
+    enum { AXES = 4, RANK = 3 };
+    memset(l, 0, sizeof *l);
+    Recipe *r = &l->r;
+    *r = (Recipe){
+        .kind = RECIPE_PRODUCT, .combine = COMBINE_SUM, .rank = RANK, .nreduce = AXES - RANK};
+    int64_t *n = l->args.extents, *x = l->args.in_strides[0], *y = l->args.in_strides[1];
+    n[0] = 1 + below(2);
+    n[1] = 20 + below(30);
+    n[2] = 20 + below(30);
+    n[3] = 250 + below(400);
+    const int64_t left[AXES] = {n[3] * n[1], 1, 0, n[1]}, right[AXES] = {n[3] * n[2], 0, 1, n[2]};
+    memcpy(x, left, sizeof left);
+    memcpy(y, right, sizeof right);
+    DType t = below(2) ? DT_F64 : below(3) ? DT_F32 : DT_I32;
+    r->acc_type = (uint8_t)t;
+    r->noperands = 2;
+    fill_input(l, 0, t, n[0] * n[3] * n[1], 0);
+    fill_input(l, 1, t, n[0] * n[3] * n[2], 0);
+    r->results[0] = sc_op2(&l->body, SC_MUL, sc_load(&l->body, 0, t), sc_load(&l->body, 1, t));
+    if (below(4) == 0) {
+        Sc acc = sc_acc(&l->epilogue, t);
+        sc_op2(&l->epilogue, SC_ADD, acc, expression(l, &l->epilogue, t, below(2), RANK, false));
+    }
+    add_output(l, below(4) ? t : stored_as(t), 0);
+}
+
 static void drop(Launch *l) {
     for (int k = 0; k < l->r.noperands; k++)
         munmap(l->blocks[k], guarded_bytes(l->in_bytes[k]) + 2 * PAGE);
@@ -343,13 +371,14 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed, tabled, few;
+static int packed, tabled, few, cut;
 
 static void count_forms(Jit *jit, const Launch *l) {
     JitPlan plan;
     jit_plan(jit, jit_recipe_get(jit, &l->r), &l->args, false, &plan);
     tabled += plan.sig.tabled > 0;
     few += plan.sig.form == FORM_FEW;
+    cut += (plan.sig.flags & SIG_CUT) != 0;
 }
 
 /* As jit_run, by panels made before where the recipe reads an operand in panels. */
@@ -431,7 +460,9 @@ static Jit *open_jit(int bytes, int threads, bool scalar, bool hot) {
     return jit;
 }
 
-static void rounds(RecipeKind kind, bool windows, int n) {
+typedef enum Draw { ANY, WINDOWS, LONG } Draw;
+
+static void rounds(RecipeKind kind, Draw draw, int n) {
     uint64_t first = check_seed();
     n = (int)check_share(n);
     Jit *jits[6] = {open_jit(0, 1, false, true),  open_jit(0, 3, false, true),
@@ -445,7 +476,11 @@ static void rounds(RecipeKind kind, bool windows, int n) {
         for (int k = 0; k < 8; k++)
             rng();
         Launch l;
-        windows ? make_windows(&l) : make(&l, kind);
+        switch (draw) {
+        case ANY: make(&l, kind); break;
+        case WINDOWS: make_windows(&l); break;
+        case LONG: make_long(&l); break;
+        }
         l.r.body = l.body.code.data;
         l.r.nbody = (uint16_t)l.body.code.len;
         l.r.epilogue = l.epilogue.code.data;
@@ -468,22 +503,26 @@ static void rounds(RecipeKind kind, bool windows, int n) {
         jit_close(jits[j]);
 }
 
-TEST(map) { rounds(RECIPE_MAP, false, 480); }
+TEST(map) { rounds(RECIPE_MAP, ANY, 480); }
 TEST(reduce) {
-    rounds(RECIPE_REDUCE, false, 480);
+    rounds(RECIPE_REDUCE, ANY, 480);
     CHECK(few > 0 || check_share(480) < 100);
 }
 TEST(product) {
-    rounds(RECIPE_PRODUCT, false, 480);
+    rounds(RECIPE_PRODUCT, ANY, 480);
     CHECK(packed > 0 || check_share(480) < 100);
 }
 TEST(windows) {
     tabled = 0;
-    rounds(RECIPE_PRODUCT, true, 480);
+    rounds(RECIPE_PRODUCT, WINDOWS, 480);
     CHECK(tabled > 0 || check_share(480) < 100);
 }
-TEST(scan) { rounds(RECIPE_SCAN, false, 200); }
-TEST(scatter) { rounds(RECIPE_SCATTER, false, 200); }
+TEST(long_products) {
+    rounds(RECIPE_PRODUCT, LONG, 24);
+    CHECK(cut > 0 || check_share(24) < 10);
+}
+TEST(scan) { rounds(RECIPE_SCAN, ANY, 200); }
+TEST(scatter) { rounds(RECIPE_SCATTER, ANY, 200); }
 
 /* ---- the cache, interrupts, threads ---------------------------------------------------------- */
 
@@ -742,6 +781,7 @@ int main(void) {
     RUN(reduce);
     RUN(product);
     RUN(windows);
+    RUN(long_products);
     RUN(scan);
     RUN(scatter);
     RUN(disk_cache);
