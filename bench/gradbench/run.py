@@ -80,8 +80,10 @@ def measure(relay, module, function, x, seconds, limit):
         few, said = run(1)
         times = max(3, min(10000, int(seconds / max(said[0], 1e-6)))) if said else 3
         for _ in range(2):
-            many, _ = run(1 + times) if few is not None else (None, None)
-            took = max(many - few, 1e-9) / times if many is not None else None
+            many, said = run(1 + times) if few is not None else (None, None)
+            took = None
+            if many is not None:  # where the few were slower, code was still being made: the clock tells, then
+                took = (many - few) / times if many > few else statistics.median(said)
             if took is None or took * times > seconds / 2 or times == 10000:
                 break  # else the clock was slower than the processor: other work ran
             times = min(10000, max(times, int(seconds / took)))
