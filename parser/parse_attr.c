@@ -162,6 +162,8 @@ static bool ends_value(TokenKind kind) {
 /* Whether the word in hand begins an expression that is more than a name. */
 static bool begins_size(Parser *p) {
     Token next = parse_peek(p);
+    if (p->in_call && p->tok.word == WORD_WHERE)
+        return true; /* the operator, whose name is a word */
     bool constant = p->tok.word == WORD_TRUE || p->tok.word == WORD_FALSE ||
                     (p->tok.word == WORD_META && next.kind == TOK_LBRACKET);
     return p->in_call && !constant && !word_is_type(p->tok.word) && !ends_value(next.kind) &&

@@ -106,9 +106,9 @@ static Word word_at(const Place *p, size_t back) {
 }
 
 /* The position of the innermost bracket that is open, or SIZE_MAX. */
-static size_t find_open(const Place *p) {
+static size_t find_open_before(const Place *p, size_t end) {
     size_t depth = 0;
-    for (size_t i = p->tokens.len; i-- > 0;) {
+    for (size_t i = end; i-- > 0;) {
         switch ((int)p->tokens.data[i].kind) {
         case TOK_RPAREN:
         case TOK_RBRACKET:
@@ -123,6 +123,8 @@ static size_t find_open(const Place *p) {
     }
     return SIZE_MAX;
 }
+
+static size_t find_open(const Place *p) { return find_open_before(p, p->tokens.len); }
 
 /* The name `a.b` that ends with token i, as text; NULL: no name does. */
 static const char *name_ending(const Place *p, size_t i) {
@@ -302,9 +304,22 @@ static void add_words(Place *p) {
         add(p, values[i], "");
 }
 
-/* Whether the word is a name that is being bound: nobody knows it yet. */
+/* Whether a parameter of `fn (` or `def f(` begins here. */
+static bool is_parameter(const Place *p) {
+    size_t open = find_open(p);
+    if (open == SIZE_MAX || open == 0 || p->tokens.data[open].kind != TOK_LPAREN ||
+        (kind_at(p, 0) != TOK_COMMA && p->tokens.len != open + 1))
+        return false;
+    const Token *before = &p->tokens.data[open - 1];
+    return before->word == WORD_FN ||
+           (open >= 2 && before->kind == TOK_IDENT && before[-1].word == WORD_DEF);
+}
+
+/* Whether the word is a name that is being bound: nobody knows it yet. A capital begins a pattern's constructor. */
 static bool is_binding(const Place *p) {
     Word last = word_at(p, 0);
+    if (is_parameter(p))
+        return !(*p->word >= 'A' && *p->word <= 'Z');
     return kind_at(p, 0) == TOK_IDENT &&
            (last == WORD_LET || last == WORD_DEF || last == WORD_TYPE || last == WORD_OPERATOR ||
             last == WORD_AS);
@@ -319,8 +334,25 @@ static void add_names(Place *p) {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
+/* Whether a colon behind a field stands before its value, `Line { slope: 1.0 }`, and not before its declared type. */
+static bool is_field_value(const Place *p) {
+    size_t open = find_open(p), outer;
+    if (open == SIZE_MAX || open == 0 || p->tokens.data[open].kind != TOK_LBRACE ||
+        !is_name(&p->tokens.data[open - 1]))
+        return false;
+    outer = find_open_before(p, open);
+    if (outer == SIZE_MAX || p->tokens.data[outer].kind != TOK_LBRACE)
+        return true;
+    for (size_t i = outer; i-- > 0 && p->tokens.data[i].kind != TOK_LBRACE;)
+        if (p->tokens.data[i].word == WORD_TYPE)
+            return false;
+    return true;
+}
+
 static bool is_type_place(const Place *p) {
     TokenKind last = kind_at(p, 0);
+    if (last == TOK_COLON && is_field_value(p))
+        return false;
     if (last == TOK_COLON || last == TOK_ARROW)
         return true;
     size_t open = find_open(p);

@@ -45,6 +45,8 @@ TEST(places) {
     CHECK_TEXT(offered("match (figure) { Ci", 9), "Circle");
     CHECK_TEXT(offered("match (figure) { Circle(r) => r, S", 9), "Square");
     CHECK_TEXT(offered("Line { slo", 9), "slope");
+    CHECK_TEXT(offered("Line { slope: fig", 9), "figure");
+    CHECK_TEXT(offered("type P[n] { P { a: Fig", 9), "Figure");
     CHECK_TEXT(offered("{ line with be", 9), "begin");
     CHECK_TEXT(offered("type P { P { wh", 9), "");
     CHECK_TEXT(offered("nn.bias", 1), "bias_add");
@@ -57,7 +59,10 @@ TEST(places) {
     CHECK_TEXT(offered(":nan o", 9), "on off");
     CHECK_TEXT(offered(":set se", 9), "seed");
     CHECK_TEXT(offered(":load ", 9), offered("load(\"", 9));
-    CHECK_TEXT(offered("let lin", 9), "");              /* a name to be bound */
+    CHECK_TEXT(offered("let lin", 9), ""); /* a name to be bound */
+    CHECK_TEXT(offered("fn (wh", 9), "");  /* likewise, of a parameter */
+    CHECK_TEXT(offered("def f(x, wh", 9), "");
+    CHECK_TEXT(offered("fn (Lin", 9), "Line");          /* but in a pattern */
     CHECK_TEXT(offered("1 // li", 9), "");              /* a comment */
     CHECK_TEXT(offered("fn (width) { wi", 1), "width"); /* the nearest first */
 }
@@ -107,8 +112,9 @@ static void complete_within(const char *path, const char *text) {
         const char *word = c.list.data[draw(c.list.len)].text, *rest = text + t.end;
         char last = word[strlen(word) - 1];
         /* It goes on with a member, a value; or brackets follow, which mean types behind a definition, or `=`, behind
-         * which a word of the language that is also an operator, `where`, is none: what follows is not looked at. */
-        if (last == '.' || last == '=' || *rest == '[' || *rest == '=')
+         * the name of an argument, where `where` is none: completion does not look at what follows. */
+        bool opens = strcmp(word, "Tensor") == 0; /* a type, once it has its brackets */
+        if (last == '.' || last == '=' || *rest == '[' || *rest == '=' || opens)
             continue;
         const char *whole = fmt_text("%.*s%s%s", (int)c.begin, text, word, rest);
         check_tried();
