@@ -26,7 +26,7 @@ static bool is_tensor(Type *t) { return t && type_resolve(t)->tag == TY_TENSOR; 
 static Ctor *record_of(Type *result) {
     result = result ? type_resolve(result) : NULL;
     bool record = result && result->tag == TY_DATA && result->decl->nctors == 1;
-    return record ? result->decl->ctors[0] : NULL;
+    return record ? ctor_of_values(result->decl->ctors[0]) : NULL;
 }
 
 /* The type of a part of a result, NULL where the type of the whole does not say it. */
