@@ -5,6 +5,7 @@
  *   let p = (f(x), y); p.0 + p.1                        becomes   let t = f(x); t + y
  *   match (Some(x)) { Some(y) => g(y), None => 0 }      becomes   g(x)
  *   2 * 3 + n                                           becomes   6 + n
+ *   if (mode == "add") { a } else { b }                 becomes   a, where mode is "add"
  *
  * Of a `match`, the arms that cannot be taken go; if it stays open which of the others is, the rest is left. Parts of
  * data that is taken apart later get names, in the order in which they were computed. Operators on
@@ -42,8 +43,11 @@ static Expr *fold_child(void *ctx, Expr *child) { return fold(ctx, child); }
 /* ---- what is known --------------------------------------------------------------------------- */
 
 static bool is_atom(const Expr *e) {
+    enum { WORD = 16 /* bytes of a text, as of a mode, that may be repeated */ };
     if (e->kind == EXPR_GLOBAL)
         return e->global->kind == GLOBAL_DEF || e->global->kind == GLOBAL_BUILTIN;
+    if (e->kind == EXPR_STRING)
+        return e->text_len <= WORD;
     return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST ||
            e->kind == EXPR_OP || e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && e->nargs == 0);
 }
@@ -172,6 +176,14 @@ static Expr *fold_operator(Expr *e) {
     bool done = e->nargs == 2 ? op_scalar_eval2(op, t, x, y, &result, &v, &status)
                               : op_scalar_eval1(op, t, x, &result, &v, &status);
     return done && status == KERNEL_DONE ? literal_at(result, v, e) : NULL;
+}
+
+/* Of two texts, as a rule of a derivative compares what an attribute says. */
+static Expr *fold_equal(const Expr *e) {
+    if (e->a->kind != EXPR_STRING || e->b->kind != EXPR_STRING)
+        return NULL;
+    bool same = e->a->text_len == e->b->text_len && !memcmp(e->a->text, e->b->text, e->a->text_len);
+    return expr_bool(same != e->negate, e->span);
 }
 
 /* ---- matches --------------------------------------------------------------------------------- */
@@ -407,9 +419,11 @@ static Expr *fold_form(Folder *f, Expr *e) {
     if (here && (e->kind == EXPR_PROJ || e->kind == EXPR_FIELD))
         return fold_part(f, e);
     e = expr_map_children(e, fold_child, f);
-    Expr *value = !here || e->kind != EXPR_CALL ? NULL
-                  : e->a->kind == EXPR_OP       ? fold_operator(e)
-                                                : fold_dense(f, e);
+    Expr *value = !here                   ? NULL
+                  : e->kind == EXPR_EQUAL ? fold_equal(e)
+                  : e->kind != EXPR_CALL  ? NULL
+                  : e->a->kind == EXPR_OP ? fold_operator(e)
+                                          : fold_dense(f, e);
     return value ? value : e;
 }
 
