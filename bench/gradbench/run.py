@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One table of GradBench's evaluations: milliseconds of the value and of the derivative, and their ratio, on one thread;
 beside them both in PyTorch and in JAX, where this Python has them and the evaluation is written for them (torch_peers.py,
-jax_peers.py), and in C by hand (bench/peers/gradbench.c). JAX compiles what it measures, and is warm.
+jax_peers.py), and in C by hand (bench/peers/gradbench.c, jacobians.c). JAX compiles what it measures, and is warm.
 
     bench/gradbench/run.py [--relay=build/relay] [--seconds=1] [--limit=60] [--only=gmm,lse] [--workload=2_5]
                            [--markdown]
-    bench/gradbench/run.py --check [--only=gmm,lse]      # PyTorch and JAX on small inputs beside reference.py
+    bench/gradbench/run.py --check [--only=gmm,lse]      # the peers on small inputs beside reference.py
 
 The programs are asked through gradbench.rly, as GradBench itself asks them. A cell that takes longer than the limit is
 left open. A cell is processor time, so that other work disturbs it little: one evaluation is run, then as many more as
@@ -156,50 +156,89 @@ def given(module, function, x, result):
     return [n for part in result for n in (numbers(part)[:30] + numbers(part)[-1:])]
 
 
-def check(modules):
-    """Whether the peers agree with reference.py to 1e-9."""
-    wrong = 0
-    for name, peers in (("PyTorch", torch_programs()), ("JAX", jax_programs())):
-        for module in modules:
-            for x in inputs.tiny(module) if module in peers else ():
-                for function, run in zip(inputs.FUNCTIONS[module], peers[module](x)):
-                    want, got = wanted(module, function, x), given(module, function, x, run())
-                    same = len(want) == len(got) and all(
-                        abs(a - b) <= 1e-9 * max(1.0, abs(a)) for a, b in zip(want, got))
-                    wrong += not same
-                    print("%s: %s %s %s" % (name, module, function, "agrees" if same else "differs"))
-    return not wrong
+def ht_by_hand(x):
+    data, model = x["data"], x["data"]["model"]
+    sizes = (len(data["correspondences"]), len(model["base_positions"]), len(model["parents"]))
+    names = ("parents", "base_relatives", "inverse_base_absolutes", "base_positions", "weights", "triangles")
+    return sizes, [x["theta"], [model["is_mirrored"]], *(model[name] for name in names), data["correspondences"],
+                   data["points"], x["us"]]
 
 
-# evaluation -> what of its input the program by hand takes as sizes, and as numbers
-BY_HAND = {"gmm": (("d", "k", "n"), ("alpha", "mu", "q", "l", "x")), "lse": ((), ("x",)), "llsq": (("n",), ("x",)),
-           "ode": (("s",), ("x",)), "det": (("ell",), ("A",))}
+# evaluation -> the program by hand, and what of its input that takes as sizes, and as numbers
+BY_HAND = {"gmm": ("gradbench", ("d", "k", "n"), ("alpha", "mu", "q", "l", "x")), "lse": ("gradbench", (), ("x",)),
+           "llsq": ("gradbench", ("n",), ("x",)), "ode": ("gradbench", ("s",), ("x",)),
+           "det": ("gradbench", ("ell",), ("A",)), "ba": ("jacobians", ("n", "m", "p"), ("cam", "x", "w", "feat")),
+           "ht": ("jacobians", ht_by_hand)}
 
 
 def flat(x):
-    return [e for part in x for e in flat(part)] if isinstance(x, list) else [x]
+    return [e for part in x for e in flat(part)] if isinstance(x, list) else [float(x)]
 
 
 class ByHand:
-    """bench/peers/gradbench.c, compiled once."""
+    """bench/peers/gradbench.c and jacobians.c, compiled once."""
 
     def __init__(self, folder):
-        self.path = os.path.join(folder, "gradbench")
-        source = os.path.join(os.path.dirname(HERE), "peers", "gradbench.c")
-        subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", source, "-o", self.path, "-lm"], check=True)
+        self.folder = folder
+        bench = os.path.dirname(HERE)
+        for name in ("gradbench", "jacobians"):
+            subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-I", os.path.dirname(bench),
+                            os.path.join(bench, "peers", name + ".c"), "-o", os.path.join(folder, name), "-lm"], check=True)
+
+    def run(self, module, x, seconds, limit):
+        """The value, the sum of the absolute derivative, and the milliseconds of both."""
+        name, sizes, *numbers = BY_HAND[module]
+        if numbers:
+            sizes, numbers = [x[size] for size in sizes], [x[n] for n in numbers[0]]
+        else:
+            sizes, numbers = sizes(x)
+        told = subprocess.run([os.path.join(self.folder, name), str(seconds), module, *map(str, sizes)], check=True,
+                              input=array.array("d", flat(numbers)).tobytes(), capture_output=True, timeout=2 * limit).stdout
+        return [float(t) for t in told.split()]
 
     def measure(self, module, x, seconds, limit):
         """Milliseconds of the value and of the derivative, or None for each."""
         if module not in BY_HAND:
             return [None, None]
-        sizes, numbers = BY_HAND[module]
-        data = array.array("d", flat([x[name] for name in numbers]))
         try:
-            told = subprocess.run([self.path, str(seconds), module, *(str(x[name]) for name in sizes)],
-                                  input=data.tobytes(), capture_output=True, check=True, timeout=2 * limit).stdout
+            return self.run(module, x, seconds, limit)[2:]
         except subprocess.TimeoutExpired:
             return [None, None]
-        return [float(t) for t in told.split()[2:]]
+
+
+def agrees(want, got):
+    return len(want) == len(got) and all(abs(a - b) <= 1e-9 * max(1.0, abs(a)) for a, b in zip(want, got))
+
+
+def check_by_hand(modules, by_hand):
+    """How many of the programs by hand, which tell sums, differ from reference.py."""
+    import reference
+    wrong = 0
+    for module in modules:
+        for x in inputs.tiny(module) if module in BY_HAND else ():
+            value, derivative = inputs.FUNCTIONS[module]
+            want = [sum(wanted(module, value, x))]
+            if module == "ba":
+                want = [x["p"] * want[0], x["p"] * sum(map(abs, reference.ba_jacobian(x)["vals"]))]
+            else:
+                want.append(sum(map(abs, wanted(module, derivative, x))))
+            same = agrees(want, by_hand.run(module, x, 0.0, 60.0)[:2])
+            wrong += not same
+            print("by hand: %s %s" % (module, "agrees" if same else "differs"))
+    return wrong
+
+
+def check(modules, by_hand):
+    """Whether the peers agree with reference.py to 1e-9."""
+    wrong = check_by_hand(modules, by_hand)
+    for name, peers in (("PyTorch", torch_programs()), ("JAX", jax_programs())):
+        for module in modules:
+            for x in inputs.tiny(module) if module in peers else ():
+                for function, run in zip(inputs.FUNCTIONS[module], peers[module](x)):
+                    same = agrees(wanted(module, function, x), given(module, function, x, run()))
+                    wrong += not same
+                    print("%s: %s %s %s" % (name, module, function, "agrees" if same else "differs"))
+    return not wrong
 
 
 HEAD = ("", "value", "derivative", "ratio", "PyTorch value", "derivative", "JAX value", "derivative",
@@ -223,9 +262,9 @@ def main():
     parser.add_argument("--markdown", action="store_true", help="as a table for docs/performance.md")
     parser.add_argument("--check", action="store_true", help="measure nothing, compare the peers with reference.py")
     options = parser.parse_args()
-    if options.check:
-        sys.exit(not check(options.only.split(",")))
     with tempfile.TemporaryDirectory() as folder:
+        if options.check:
+            sys.exit(not check(options.only.split(","), ByHand(folder)))
         table(options, ByHand(folder))
 
 

@@ -6,22 +6,11 @@
  *
  * The input is float64 in the order of GradBench's own input. Printed are the value, the sum of the absolute gradient,
  * and the median milliseconds of processor time of the value and of the gradient over about SECONDS each. */
+#include "bench/peers/timed.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* Some doubles: the input, or room for results. */
-static double *room(size_t n) { return calloc(n + 1, sizeof(double)); }
-
-/* An evaluation: its sizes, its input x, the gradient g of `n` numbers, and what it works with. */
-typedef struct Work {
-    long size[3];
-    const double *x;
-    double *g, *own;
-    size_t n;
-} Work;
 
 /* ---- lse ---- */
 
@@ -42,6 +31,12 @@ static void lse_gradient(Work *w) {
         sum += w->g[i] = exp(w->x[i] - top);
     for (size_t i = 0; i < w->n; i++)
         w->g[i] /= sum;
+}
+
+/* A gradient by all of the input; lse, llsq and det. */
+static void begin(Work *w) {
+    w->n = w->have;
+    w->own = room(w->n);
 }
 
 /* ---- llsq ---- */
@@ -93,6 +88,11 @@ static void ode_step(const Work *w, double h, const double *y, double *k, double
     }
     for (size_t i = 0; i < n; i++)
         next[i] = y[i] + h / 6.0 * (k[i] + 2.0 * k[n + i] + 2.0 * k[2 * n + i] + k[3 * n + i]);
+}
+
+static void ode_begin(Work *w) {
+    w->n = w->have;
+    w->own = room(((size_t)w->size[0] + 14) * w->n);
 }
 
 static double ode(Work *w) {
@@ -293,81 +293,20 @@ static double gmm_both(Work *w, double *g) {
     return total;
 }
 
+static void gmm_begin(Work *w) {
+    size_t d = (size_t)w->size[0], k = (size_t)w->size[1];
+    w->n = k + 2 * k * d + k * d * (d - 1) / 2;
+    w->own = room(2 * k * d * d + 2 * k + k * d);
+}
+
 static double gmm(Work *w) { return gmm_both(w, NULL); }
 static void gmm_gradient(Work *w) { gmm_both(w, w->g); }
 
-/* ---- times ---- */
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-typedef struct Evaluation {
-    const char *name;
-    double (*value)(Work *w);
-    void (*gradient)(Work *w);
-} Evaluation;
-
-static volatile double kept; /* so that no value is left out */
-
-static double milliseconds(const Evaluation *e, Work *w, int gradient, double seconds) {
-    enum { MOST = 100000 };
-    static double times[MOST];
-    size_t n = 0;
-    double begun = now();
-    while (n < MOST && (n < 3 || now() - begun < seconds * 1e3)) {
-        double start = now();
-        if (gradient)
-            e->gradient(w);
-        else
-            kept = e->value(w);
-        times[n++] = now() - start;
-    }
-    qsort(times, n, sizeof *times, compare);
-    return times[n / 2];
-}
-
 int main(int argc, char **argv) {
-    static const Evaluation all[] = {{"gmm", gmm, gmm_gradient},
-                                     {"lse", lse, lse_gradient},
-                                     {"llsq", llsq, llsq_gradient},
-                                     {"ode", ode, ode_gradient},
-                                     {"det", det, det_gradient}};
-    const Evaluation *e = NULL;
-    for (size_t i = 0; argc > 2 && i < sizeof all / sizeof *all; i++)
-        e = strcmp(argv[2], all[i].name) == 0 ? &all[i] : e;
-    if (!e || argc > 6) {
-        fprintf(stderr, "gradbench SECONDS gmm|lse|llsq|ode|det SIZE... < float64\n");
-        return 2;
-    }
-    Work w = {.n = 0};
-    for (int i = 3; i < argc; i++)
-        w.size[i - 3] = atol(argv[i]);
-    size_t have = 0, most = 1 << 16;
-    double *x = malloc(most * sizeof *x);
-    for (size_t got; (got = fread(x + have, sizeof *x, most - have, stdin)) > 0;)
-        if ((have += got) == most)
-            x = realloc(x, (most *= 2) * sizeof *x);
-    size_t d = (size_t)w.size[0], k = (size_t)w.size[1];
-    int mixture = strcmp(e->name, "gmm") == 0;
-    w.x = x;
-    w.n = mixture ? k + 2 * k * d + k * d * (d - 1) / 2 : have;
-    w.g = room(w.n);
-    w.own = room(mixture                       ? 2 * k * d * d + 2 * k + k * d
-                 : strcmp(e->name, "ode") == 0 ? ((size_t)w.size[0] + 14) * w.n
-                                               : w.n);
-    double value = e->value(&w), sum = 0.0;
-    e->gradient(&w);
-    for (size_t i = 0; i < w.n; i++)
-        sum += fabs(w.g[i]);
-    double seconds = atof(argv[1]), forth = milliseconds(e, &w, 0, seconds);
-    printf("%.17g %.17g %.6g %.6g\n", value, sum, forth, milliseconds(e, &w, 1, seconds));
-    return 0;
+    static const Evaluation all[] = {{"gmm", gmm_begin, gmm, gmm_gradient},
+                                     {"lse", begin, lse, lse_gradient},
+                                     {"llsq", begin, llsq, llsq_gradient},
+                                     {"ode", ode_begin, ode, ode_gradient},
+                                     {"det", begin, det, det_gradient}};
+    return time_evaluations(all, 5, argc, argv);
 }
