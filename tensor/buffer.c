@@ -38,7 +38,8 @@ enum {
     COLLECTED = NCLASSES,
     WATCHED /* collected, and counted while it lives */
 };
-static const size_t COLLECT_AFTER = 64u << 20, IDLE_MIN = 128u << 20, PERIODS = 4;
+static const size_t COLLECT_AFTER = 64u << 20, COLLECT_MOST = 192u << 20, HEAPS = 16;
+static const size_t IDLE_MIN = 128u << 20, PERIODS = 4;
 
 typedef struct Block {
     struct Block *next;
@@ -185,6 +186,15 @@ static void collect(void) {
     pool.survived = pool.live;
 }
 
+/* Whether so many buffers were made since the last collection that another one pays: it marks the whole heap, and
+ * finds at best what was made since. */
+static bool is_collection_due(void) {
+    size_t made = pool.since_collection;
+    if (made <= COLLECT_AFTER || made <= pool.survived)
+        return false;
+    return made > COLLECT_MOST || made > HEAPS * mem_heap_bytes();
+}
+
 static bool exceeds(size_t bytes) {
     return pool.limit && mem_heap_bytes() + pool.live + pool.idle + bytes > pool.limit;
 }
@@ -192,7 +202,7 @@ static bool exceeds(size_t bytes) {
 static void make_room(size_t bytes) {
     mem_run_finalizers();
     pool.since_collection += bytes;
-    if (pool.since_collection > (pool.survived > COLLECT_AFTER ? pool.survived : COLLECT_AFTER))
+    if (is_collection_due())
         collect();
     if (!exceeds(bytes))
         return;
