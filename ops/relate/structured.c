@@ -193,14 +193,21 @@ static bool known_add(Known *k, Type *t, DTypeSet set) {
     return true;
 }
 
-static int known_shape(Diags *diags, Relation *r, Known *k, int run, OutSpec *out) {
+/* The first operand whose open dtype is that of operand i. */
+static uint32_t first_of_dtype(const Known *k, uint32_t i) {
+    uint32_t first = 0;
+    while (k->dtypes[first] != k->dtypes[i])
+        first++;
+    return first;
+}
+
+/* odd: the operand whose open dtype stands for another one than those of the others do, or k->n. */
+static int known_shape(Diags *diags, Relation *r, Known *k, int run, uint32_t odd, OutSpec *out) {
     for (uint32_t i = 0; i < k->n; i++) {
         if (!k->dtypes[i])
             continue;
-        uint32_t same = 0;
-        while (k->dtypes[same] != k->dtypes[i])
-            same++;
-        k->tensors[i]->dtype = stand_in(k->sets[same], run);
+        uint32_t first = first_of_dtype(k, i);
+        k->tensors[i]->dtype = stand_in(k->sets[first], run + (first == odd));
     }
     OpCall call = {.op = r->op,
                    .attrs = r->attrs,
@@ -212,19 +219,20 @@ static int known_shape(Diags *diags, Relation *r, Known *k, int run, OutSpec *ou
     return r->op->shape(&call, out);
 }
 
-/* Operands whose dtypes are open are tried with two stand-ins. An operator that then complains of
- * different dtypes asks for equal ones: those of the same class are made so. True if any was open. */
-static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
+static bool wants_equal_dtypes(Relation *r, Known *k, int run, uint32_t odd) {
     OutSpec *out = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
     Diags tried = {0};
-    bool complains = false;
-    for (int run = 0; run < 2 && !complains; run++)
-        complains = known_shape(&tried, r, k, run, out) < 0 &&
-                    tried.list.data[0]->code == DIAG_R0311;
-    if (!complains)
-        return false;
+    return known_shape(&tried, r, k, run, odd, out) < 0 && tried.list.data[0]->code == DIAG_R0311;
+}
+
+/* Operands whose dtypes are open are tried with two stand-ins, and each with one of its own. An operator that then
+ * complains of different dtypes asks for equal ones: those of the same class are made so. True if any was open. */
+static bool unify_dtypes(Solver *s, Relation *r, Known *k) {
+    bool complains = wants_equal_dtypes(r, k, 0, k->n) || wants_equal_dtypes(r, k, 1, k->n);
     bool any = false;
     for (uint32_t i = 0; i < k->n; i++) {
+        if (!k->dtypes[i] || (!complains && !wants_equal_dtypes(r, k, 0, first_of_dtype(k, i))))
+            continue;
         for (uint32_t j = 0; k->dtypes[i] && j < k->n; j++) {
             if (j == i || k->sets[j] != k->sets[i] || (k->dtypes[j] && j > i))
                 continue;
@@ -256,13 +264,13 @@ static RelStatus known_result(Solver *s, Relation *r, Known *k) {
     for (uint32_t i = 0; i < k->n; i++)
         open |= k->dtypes[i] != NULL;
     Diags refused = {0};
-    int n = known_shape(&refused, r, k, 0, a);
+    int n = known_shape(&refused, r, k, 0, k->n, a);
     if (n < 0)
         return report_refusal(s, r, &refused);
     DType *first = mem_bytes(sizeof(DType) * (k->n + 1));
     for (uint32_t i = 0; i < k->n; i++)
         first[i] = k->tensors[i]->dtype;
-    if (open && known_shape(&refused, r, k, 1, b) < 0)
+    if (open && known_shape(&refused, r, k, 1, k->n, b) < 0)
         return report_refusal(s, r, &refused);
     Type **results = mem_new_n(Type *, n + 1);
     for (int i = 0; i < n; i++) {
