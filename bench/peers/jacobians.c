@@ -13,6 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The turn about the axis k by an angle of that sine and cosine (Rodrigues). */
+static void rotate(const double *k, double s, double c, double (*r)[3]) {
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            r[a][b] = (a == b) * c + k[a] * k[b] * (1.0 - c);
+    r[0][1] -= k[2] * s;
+    r[0][2] += k[1] * s;
+    r[1][0] += k[2] * s;
+    r[1][2] -= k[0] * s;
+    r[2][0] -= k[1] * s;
+    r[2][1] += k[0] * s;
+}
+
 /* ---- ba ---- */
 
 /* One observation: its two errors; with j != NULL how they change by the camera's rotation, centre, focal length,
@@ -48,15 +61,9 @@ static void observe(const double *cam, const double *x, double w, const double *
         for (int a = 0; a < 3; a++) {
             dp[a][b] = (turned[a] * c - m[a] * s + k[a] * along * s) * k[b] + dturned[a] * s +
                        (dk[a] * along + k[a] * dalong) * (1.0 - c);
-            r[a][b] = (a == b) * c + k[a] * k[b] * (1.0 - c);
         }
     }
-    r[0][1] -= k[2] * s;
-    r[0][2] += k[1] * s;
-    r[1][0] += k[2] * s;
-    r[1][2] -= k[0] * s;
-    r[2][0] -= k[1] * s;
-    r[2][1] += k[0] * s;
+    rotate(k, s, c, r);
     for (int a = 0; a < 2; a++, j += 15) {
         double by[2] = {u[a] * steep * u[0], u[a] * steep * u[1]}, wf = w * f / p[2];
         by[a] += bend;
@@ -228,15 +235,7 @@ static double ht_both(Work *w, double *g) {
     double s = sin(angle), c = cos(angle);
     for (int a = 0; a < 3; a++)
         k[a] = h.theta[a] / angle;
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++)
-            r[a][b] = (a == b) * c + k[a] * k[b] * (1.0 - c);
-    r[0][1] -= k[2] * s;
-    r[0][2] += k[1] * s;
-    r[1][0] += k[2] * s;
-    r[1][2] -= k[0] * s;
-    r[2][0] -= k[1] * s;
-    r[2][1] += k[0] * s;
+    rotate(k, s, c, r);
     for (size_t v = 0; v < h.vertices; v++) {
         const double *weight = h.weights + h.bones * v, *p = h.positions + 4 * v;
         for (int q = -1; q < (g ? FINGER : 0); q++) {
