@@ -112,22 +112,9 @@ static bool measure_gemm(const OpCall *call, OutSpec *out) {
     return true;
 }
 
-/* Data and result may have blocks; the tiles of the weight are what they are. */
-#define GEMM_ROLES "D->O"
-
-static int shape_gemm(const OpCall *call, OutSpec *out) {
-    return packed_is(call->attrs) ? packed_shape(call, out, GEMM_ROLES)
-                                  : shape_by_signature(call, out);
-}
-
-static RelStatus relate_gemm(Solver *s, Relation *r) {
-    return !rel_attrs_open(r) && packed_is(r->attrs) ? packed_relate(s, r, GEMM_ROLES)
-                                                     : relate_by_signature(s, r);
-}
-
 static bool lower_gemm(const OpCall *call, Tensor *const *out, Plan *plan) {
     if (packed_is(call->attrs))
-        return packed_lower(call, out, plan, GEMM_ROLES);
+        return packed_lower(call, out, plan, PACKED_DATA);
     const Tensor *w = call->in[1];
     Conv v;
     int64_t dims[4], none[RECIPE_MAX_AXES] = {0};
@@ -156,8 +143,9 @@ static bool lower_gemm(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const AttrSpec gemm_attrs[] = {CONV_ATTRS("[1, 1]", "[0, 0]", "NHWC", "HWIO")};
-SIGNATURE_OP_BY(relate_gemm, shape_gemm, nn_contrib_conv2d_gemm_without_weight_transform,
-                "Conv2DGemm", "nn.contrib_conv2d_gemm_without_weight_transform", "data, weight", 2,
+SIGNATURE_OP_BY(packed_relate_data, packed_shape_data,
+                nn_contrib_conv2d_gemm_without_weight_transform, "Conv2DGemm",
+                "nn.contrib_conv2d_gemm_without_weight_transform", "data, weight", 2,
                 (.text = "num(a, b, c, d), =0(e, f, g, h) -> @out_dtype(?, ?, ?, ?)",
                  .refuse = refuse_gemm, .measure = measure_gemm),
                 .attrs = gemm_attrs, .nattrs = CONV_NATTRS,

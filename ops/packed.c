@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/relate/signature.h"
 #include "ops/relate/solve.h"
 
 enum { GROUPS = 'G', CHANNELS = 'O' }; /* of a weight */
@@ -467,4 +468,14 @@ RelStatus packed_relate(Solver *s, Relation *r, const char *roles) {
     if (rel_result(s, r, out, (uint32_t)l.rank, rel_dtype_in(sub.args[n])) == REL_FAIL)
         return REL_FAIL;
     return rel_settled(r);
+}
+
+int packed_shape_data(const OpCall *call, OutSpec *out) {
+    return packed_is(call->attrs) ? packed_shape(call, out, PACKED_DATA)
+                                  : shape_by_signature(call, out);
+}
+
+RelStatus packed_relate_data(Solver *s, Relation *r) {
+    return !rel_attrs_open(r) && packed_is(r->attrs) ? packed_relate(s, r, PACKED_DATA)
+                                                     : relate_by_signature(s, r);
 }

@@ -40,6 +40,11 @@ bool packed_is(const Attrs *attrs);
 /* The shape function, relation and lowering of such a call. */
 int packed_shape(const OpCall *call, OutSpec *out, const char *roles);
 RelStatus packed_relate(Solver *s, Relation *r, const char *roles);
+/* The shape function and relation of an operator with a signature, of which data and result may have blocks and the
+ * weight, which was transformed or cut into tiles, is what it is. */
+#define PACKED_DATA "D->O"
+int packed_shape_data(const OpCall *call, OutSpec *out);
+RelStatus packed_relate_data(Solver *s, Relation *r);
 bool packed_lower(const OpCall *call, Tensor *const *out, Plan *plan, const char *roles);
 
 #endif

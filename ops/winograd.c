@@ -432,22 +432,9 @@ static Tensor *plan_multiply(Plan *plan, const Winograd *z, const Tensor *x, con
     return out;
 }
 
-/* Data and result may have blocks; the transformed weight is what it is. */
-#define WINOGRAD_ROLES "D->O"
-
-static int shape_winograd(const OpCall *call, OutSpec *out) {
-    return packed_is(call->attrs) ? packed_shape(call, out, WINOGRAD_ROLES)
-                                  : shape_by_signature(call, out);
-}
-
-static RelStatus relate_winograd(Solver *s, Relation *r) {
-    return !rel_attrs_open(r) && packed_is(r->attrs) ? packed_relate(s, r, WINOGRAD_ROLES)
-                                                     : relate_by_signature(s, r);
-}
-
 static bool lower_winograd(const OpCall *call, Tensor *const *out, Plan *plan) {
     if (packed_is(call->attrs))
-        return packed_lower(call, out, plan, WINOGRAD_ROLES);
+        return packed_lower(call, out, plan, PACKED_DATA);
     Winograd z;
     if (!size_winograd(call, &z))
         return false;
@@ -487,7 +474,7 @@ static const AttrSpec winograd3d_attrs[] = {
     {"tile_size", AT_INT, NULL, "that of the weight's transform"},
 };
 SIGNATURE_OP_BY(
-    relate_winograd, shape_winograd, nn_contrib_conv2d_winograd_without_weight_transform,
+    packed_relate_data, packed_shape_data, nn_contrib_conv2d_winograd_without_weight_transform,
     "Conv2DWinograd", "nn.contrib_conv2d_winograd_without_weight_transform", "data, weight", 2,
     (.text = "float(a, b, c, d), =0(e, f, o, i) -> @out_dtype(?, ?, ?, ?)",
      .refuse = refuse_winograd, .measure = measure_winograd),
@@ -502,7 +489,7 @@ SIGNATURE_OP_BY(
     .example_result = "[[[[9.0]]]] : Tensor[(1, 1, 1, 1), float32]",
     .see_also = "nn.conv2d, nn.contrib_conv2d_winograd_weight_transform")
 SIGNATURE_OP_BY(
-    relate_winograd, shape_winograd, nn_contrib_conv3d_winograd_without_weight_transform,
+    packed_relate_data, packed_shape_data, nn_contrib_conv3d_winograd_without_weight_transform,
     "Conv3DWinograd", "nn.contrib_conv3d_winograd_without_weight_transform", "data, weight", 2,
     (.text = "float(a, b, c, d, e), =0(f, g, h, o, i) -> @out_dtype(?, ?, ?, ?, ?)",
      .refuse = refuse_winograd, .measure = measure_winograd),
