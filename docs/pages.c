@@ -169,23 +169,23 @@ static const Op *find_tvm(size_t i) {
 
 /* One row for each of TVM's operators that is here; the others of its group behind them. */
 static void print_tvm(Session *s, Str *out) {
-    size_t all = 0, here = 0, functions = 0, absent = 0;
+    size_t all = 0, here = 0, forms = 0, absent = 0;
     for (size_t i = 0; i < NTVM; i++) {
         const char *why, *instead;
         all += tvm[i].name != NULL;
         here += find_tvm(i) != NULL;
         if (find_tvm(i) || !tvm[i].name || !op_find_absent(tvm[i].name, &why, &instead))
             continue;
-        functions += op_is_function(tvm[i].name);
-        absent += !op_is_function(tvm[i].name);
+        forms += op_is_form(tvm[i].name);
+        absent += !op_is_form(tvm[i].name);
     }
     str_printf(out,
                "## TVM's operators\n\nOf the %zu operators that TVM's Relay registers %zu are "
-               "here, %zu are functions of a module, and %zu are refused "
+               "here, %zu are statements of blocks, and %zu are refused "
                "with what there is instead. "
                "Compiled ones run as kernels and give the bits of their reference evaluation.\n\n"
                "| operator | runs | derivative |\n|---|---|---|\n",
-               all, here, functions, absent);
+               all, here, forms, absent);
     for (size_t i = 0; i < NTVM; i++) {
         const Op *op = find_tvm(i);
         if (tvm[i].group)
@@ -201,7 +201,7 @@ static void print_tvm(Session *s, Str *out) {
         const char *why, *instead;
         if (!op && tvm[i].name && op_find_absent(tvm[i].name, &why, &instead))
             str_printf(out, "| `%s` | %s%s | %s |\n", tvm[i].name,
-                       op_is_function(tvm[i].name) ? "" : "refused: ", why, instead);
+                       op_is_form(tvm[i].name) ? "" : "refused: ", why, instead);
     }
     size_t missing = 0;
     for (size_t i = 0; i < NTVM; i++) {

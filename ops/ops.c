@@ -154,9 +154,9 @@ bool op_find_absent(const char *name, const char **why, const char **instead) {
         const char *name, *why, *instead;
     } absent[] = {
 #define ABSENT(name, why, instead) {name, why, instead},
-#define FUNCTION ABSENT
+#define FORM ABSENT
 #include "ops/absent.def"
-#undef FUNCTION
+#undef FORM
 #undef ABSENT
     };
     for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
@@ -169,16 +169,16 @@ bool op_find_absent(const char *name, const char **why, const char **instead) {
     return false;
 }
 
-bool op_is_function(const char *name) {
-    static const char *const functions[] = {
+bool op_is_form(const char *name) {
+    static const char *const forms[] = {
 #define ABSENT(name, why, instead)
-#define FUNCTION(name, why, instead) name,
+#define FORM(name, why, instead) name,
 #include "ops/absent.def"
-#undef FUNCTION
+#undef FORM
 #undef ABSENT
     };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (!strcmp(functions[i], name))
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(forms[i], name))
             return true;
     return false;
 }

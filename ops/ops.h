@@ -17,8 +17,6 @@ int op_run_interruptible(const OpCall *call, Tensor **out, StepRunner runner, vo
  * index out of range, R0603 negative shift or exponent. */
 void op_report_status(const OpCall *call, int32_t status);
 
-/* Whether TVM's operator of this name is a function of a module here. */
-bool op_is_function(const char *name);
 /* Only derivatives are made of it: no program needs to call it. */
 bool op_is_internal(const Op *op);
 

@@ -184,6 +184,8 @@ extern const Op op_any, op_broadcast_to_like, op_cast, op_cast_like, op_checked_
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
 /* Why TVM's operator of this name is none here, and what there is instead; false where it is no such operator. */
 bool op_find_absent(const char *name, const char **why, const char **instead);
+/* Whether it is one of those, and a statement of a block here. */
+bool op_is_form(const char *name);
 size_t op_count(void);
 const Op *op_at(size_t i);            /* sorted by name */
 const char *op_subject(const Op *op); /* as programs have it: "nn.dense", "+" */

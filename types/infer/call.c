@@ -603,6 +603,8 @@ Expr *infer_call(Infer *I, Ast *e, Type *want) {
     const Op *dyn = named && r.kind == NAME_NONE ? infer_find_dyn(name.sym) : NULL;
     if (dyn)
         return infer_dyn_call(I, dyn, e);
+    if (named && r.kind == NAME_NONE && op_is_form(name.sym->text))
+        return infer_memory_form(I, name.sym, e->span);
     uint32_t n = (uint32_t)e->args.len, ntypes = (uint32_t)e->type_args.len;
     Type **types = ntypes ? infer_type_args(I, e) : NULL;
     if (e->attrs.len &&

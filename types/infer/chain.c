@@ -212,6 +212,14 @@ static void let_link(Infer *I, LinkVec *links, Ast *e, bool of_param) {
         vec_last(links).local = local;
 }
 
+Local *infer_chain_bind(Infer *I, void *links, const Name *name, const Symbol *bound,
+                        const AstType *annotation, Ast *value) {
+    Var *var = var_new(name->sym, type_error(), name->span);
+    LetValue v = infer_let_value(I, name, annotation, NULL, value, var, NULL);
+    finish_let(links, var, &v);
+    return scope_bind(I, bound, true, var);
+}
+
 static void graph_link(Infer *I, LinkVec *links, Ast *e) {
     Name name = {.sym = sym_intern(fmt_text("%%%lld", (long long)e->i)),
                  .sigil = SIGIL_LOCAL,
@@ -219,10 +227,7 @@ static void graph_link(Infer *I, LinkVec *links, Ast *e) {
     name.span.end = e->op_span.source ? e->op_span.begin : e->a->span.begin;
     if (infer_graph_is_lazy(I, e))
         return;
-    Var *var = var_new(name.sym, type_error(), name.span);
-    LetValue v = infer_let_value(I, &name, NULL, NULL, e->a, var, NULL);
-    finish_let(links, var, &v);
-    scope_bind(I, name.sym, true, var);
+    infer_chain_bind(I, links, &name, name.sym, NULL, e->a);
 }
 
 static void free_var_link(Infer *I, Ast *e) {
@@ -239,6 +244,28 @@ static void free_var_link(Infer *I, Ast *e) {
         map_set(I->used, g, g);
 }
 
+static void seq_link(Infer *I, LinkVec *links, Ast *e) {
+    Link link = {NULL, NULL, infer_expr(I, e->a, NULL), false};
+    infer_note(I, PENDING_DISCARD, link.value);
+    vec_push(links, link);
+}
+
+static bool is_link(const Ast *e) {
+    return e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
+           e->kind == AST_SEQ;
+}
+
+static void add_link(Infer *I, LinkVec *links, Ast *e, bool of_param) {
+    if (e->kind == AST_LET)
+        let_link(I, links, e, of_param);
+    else if (e->kind == AST_GRAPH_LET)
+        graph_link(I, links, e);
+    else if (e->kind == AST_FREE_VAR)
+        free_var_link(I, e);
+    else
+        seq_link(I, links, e);
+}
+
 Expr *infer_chain(Infer *I, Ast *e, Type *want) {
     LinkVec links = {0};
     size_t mark = scope_mark(I);
@@ -248,20 +275,14 @@ Expr *infer_chain(Infer *I, Ast *e, Type *want) {
     while (e && !last) {
         if (I->graph_sites.used)
             infer_graph_enter_link(I, e, &links);
-        if (e->kind == AST_LET) {
-            of_param &= e->flag;
-            let_link(I, &links, e, of_param);
-        } else if (e->kind == AST_GRAPH_LET) {
-            graph_link(I, &links, e);
-        } else if (e->kind == AST_FREE_VAR) {
-            free_var_link(I, e);
-        } else if (e->kind == AST_SEQ) {
-            Link link = {NULL, NULL, infer_expr(I, e->a, NULL), false};
-            infer_note(I, PENDING_DISCARD, link.value);
-            vec_push(&links, link);
-        } else {
+        if (!is_link(e)) {
             last = infer_expr(I, e, want);
             break;
+        }
+        Ast *link = infer_memory_link(I, &links, e);
+        if (link) {
+            of_param &= link->kind != AST_LET || link->flag;
+            add_link(I, &links, link, of_param);
         }
         e = e->body;
     }
@@ -292,8 +313,7 @@ void infer_chain_emit(void *links, Var *var, Expr *value) {
 Expr *infer_root(Infer *I, Ast *e, Type *want) {
     if (!I->graph_sites.used || !map_has(&I->graph_sites, e))
         return infer_expr(I, e, want);
-    if (e->kind == AST_LET || e->kind == AST_GRAPH_LET || e->kind == AST_FREE_VAR ||
-        e->kind == AST_SEQ)
+    if (is_link(e))
         return infer_chain(I, e, want);
     LinkVec links = {0};
     size_t mark = scope_mark(I);

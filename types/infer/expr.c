@@ -260,7 +260,9 @@ void infer_settle_copy(Infer *I, Expr *use, Type *args) {
     use->global = infer_specialised(I, use->global, args->args, args->nargs, use->span);
 }
 
-static Expr *local_expr(Infer *I, Local *l, Span span) {
+Expr *infer_local(Infer *I, Local *l, Span span) {
+    if (l->slot)
+        return infer_slot_read(I, l->slot, span);
     if (l->lazy) {
         Expr *e = expr_copy(l->lazy);
         e->span = span;
@@ -351,7 +353,7 @@ Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t n, Type *want) {
     }
     Resolved r = scope_resolve(I, &name);
     switch (r.kind) {
-    case NAME_LOCAL: return local_expr(I, r.local, e->span);
+    case NAME_LOCAL: return infer_local(I, r.local, e->span);
     case NAME_GLOBAL: return global_expr(I, r.global, e->span, type_args, n);
     case NAME_CTOR:
         return ctor_value(I, n ? r.ctor : ctor_of_type(r.ctor, want), e->span, type_args, n);

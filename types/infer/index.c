@@ -281,6 +281,9 @@ Expr *infer_with_at(Infer *I, Ast *e) {
 
 /* Γ ⊢ e : (T0, …, Tn)   ⟹   e.i : Ti */
 Expr *infer_proj(Infer *I, Ast *e) {
+    Expr *item = infer_slot_proj(I, e);
+    if (item)
+        return item;
     Expr *a = infer_expr(I, e->a, NULL);
     if (is_error(a))
         return infer_error_expr(e->span);

@@ -41,10 +41,12 @@ struct OpenBinding {
 };
 
 typedef struct Local Local;
+typedef struct Slot Slot; /* infer/memory.c */
 struct Local {
     const Symbol *name;
     Var *var;
     Expr *lazy; /* a graph binding that is evaluated on demand: the expression of its cell */
+    Slot *slot; /* a tensor that was allocated, a storage or a tuple that holds one; else NULL */
     bool sigil; /* bound with `%` */
     bool used;
     uint32_t enter, leave;
@@ -244,6 +246,7 @@ struct Infer {
     bool has_graph;                /* the source has graph bindings */
     Map graph_sites; /* Ast link -> sites whose cell is made before it: infer/graph.c */
     Map graph_lazy;  /* Ast of a graph binding -> its site, when it is evaluated on demand */
+    bool has_slots;  /* a name stands for a slot: infer/memory.c */
 };
 
 /* The checker recurses over nesting, which may be 100,000 deep: the stack it asks for. */
@@ -559,6 +562,7 @@ Expr *infer_ctor_call(Infer *I, const Ctor *ctor, Expr **args, uint32_t n, Ast *
 /* Chooses the copy that runs for a use without written type arguments, by the types that inference found for them. */
 void infer_settle_copy(Infer *I, Expr *use, Type *args);
 Expr *infer_name(Infer *I, Ast *e, Type **type_args, uint32_t ntype_args, Type *want);
+Expr *infer_local(Infer *I, Local *l, Span span);
 bool callee_name(Infer *I, const Ast *e, Name *out); /* also of `nn.dense` read as a field of nn */
 const Attrs *infer_attrs(Infer *I, const Op *op, const AstAttrVec *attrs,
                          Span span); /* infer/attrs.c */
@@ -602,6 +606,20 @@ void infer_graph_plan(Infer *I, Ast *body);
 bool infer_graph_is_lazy(const Infer *I, const Ast *link);
 void infer_graph_enter_link(Infer *I, const Ast *link, void *links);
 void infer_chain_emit(void *links, Var *var, Expr *value);
+/* Adds a link that binds the value of an expression, which is in scope under a name of its own. */
+Local *infer_chain_bind(Infer *I, void *links, const Name *name, const Symbol *bound,
+                        const AstType *annotation, Ast *value);
+
+/* ---- infer/memory.c -------------------------------------------------------------------------- */
+
+/* A link of a chain as it is checked: with `()` for its value where that writes to memory of TVM's, which is done here, and
+ * NULL where it binds such memory. */
+Ast *infer_memory_link(Infer *I, void *links, Ast *link);
+Expr *infer_slot_read(Infer *I, const Slot *slot, Span span);
+/* An element of a tuple that holds slots; NULL where e is of another. */
+Expr *infer_slot_proj(Infer *I, const Ast *e);
+/* Reports that a form of TVM's memory dialect stands inside of an expression. */
+Expr *infer_memory_form(Infer *I, const Symbol *name, Span span);
 
 /* ---- infer/settle.c -------------------------------------------------------------------------- */
 

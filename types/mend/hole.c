@@ -182,7 +182,7 @@ static void ask_locals(Holes *h) {
         if (l->enter > h->p->time || l->leave <= h->p->time || map_has(&h->seen, l->name))
             continue;
         map_set(&h->seen, l->name, (void *)l);
-        if (l->name->text[0] == '_' || l->lazy || !could_fit(l->var->type, h->want, 6))
+        if (l->name->text[0] == '_' || l->lazy || l->slot || !could_fit(l->var->type, h->want, 6))
             continue;
         Sigil sigil = l->sigil ? SIGIL_LOCAL : SIGIL_NONE;
         if (!tries(h, name_ast(h, l->name, sigil)))
