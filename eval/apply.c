@@ -9,6 +9,7 @@
 #include "eval/plans.h"
 #include "eval/waiting.h"
 #include "ops/ops.h"
+#include "ops/recipe/fuse.h"
 #include "ops/recipe/plan.h"
 #include "ops/slice.h"
 
@@ -240,6 +241,7 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
     Plan plan = {.blank = true};
     if (nout < 0 || !op->lower(&call, outs, &plan))
         return NULL;
+    plan_chain(&plan);
     Template *t = template_new(&plan, in, n, outs, (uint32_t)nout);
     if (!t)
         BUG("operator `%s` reads a tensor that is none of its arguments", op->name);

@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 8,       /* changes with anything in this file and with generated code */
+    JIT_ABI = 9,       /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
@@ -33,6 +33,7 @@ typedef enum KernelForm {
     FORM_LANES,  /* SCAN: lanes along the last but one parallel axis */
     FORM_FEW,    /* REDUCE: lanes along the last parallel axis; up to sixteen elements a result,
                     each in a register of its own */
+    FORM_ROWS,   /* ROWS: on each row, lanes along it, a REDUCE as INNER and a MAP as MAP */
 } KernelForm;
 
 enum {
@@ -50,7 +51,7 @@ typedef struct KernelSig {
     uint8_t form, flags;
     uint8_t vbytes;            /* of a vector: 16, 32, 64 */
     uint8_t level;             /* of LLVM's code generator: 0 … 3 */
-    uint8_t rows, cols, lanes; /* TILE, TURN; OUTER: cols */
+    uint8_t rows, cols, lanes; /* TILE, TURN; OUTER: cols; ROWS: rows */
     uint8_t npar, nred;        /* loop axes */
     uint8_t tabled;            /* TILE: 1 + the operand that is read through tables; 0: none */
     uint8_t few[JIT_FEW_AXES]; /* FEW: extents of the reduction axes */

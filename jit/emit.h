@@ -23,9 +23,11 @@ typedef struct Emit {
     LLVMBuilderRef b;
     LLVMValueRef fn, launch, slice;
     LLVMBasicBlockRef entry;
-    const Recipe *r;
+    const Recipe *r; /* of a ROWS the part that is being written */
     const KernelSig *sig;
     int nptr, naxes; /* operands with outputs; loop axes */
+    int nin, out;    /* operands; the first output of r */
+    DType types[JIT_MAX_PTRS];
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr;
     LLVMValueRef base[JIT_MAX_PTRS];
     LLVMValueRef stride[JIT_MAX_PTRS][RECIPE_MAX_AXES]; /* bytes; constants where the sig says */
@@ -105,12 +107,14 @@ void emit_strips_end(Emit *e, Strips *s, LLVMValueRef *carried);
 
 /* Starts the function, loads what the launch says. */
 void emit_start(Emit *e);
+/* What follows is written for this recipe, a part of the launch's, whose outputs begin at `out`. */
+void emit_set_recipe(Emit *e, const Recipe *r, int out);
 /* The frame of no loop at all. */
 void emit_frame_init(Emit *e, Frame *f);
 /* A copy that has its own values. */
 void emit_frame_copy(Emit *e, Frame *to, const Frame *from);
-/* Lanes of the last parallel axis that fill a vector register. */
-int emit_pick_lanes(Emit *e);
+/* Lanes of an axis that fill a vector register. */
+int emit_pick_lanes(Emit *e, int axis);
 /* Whether operand p is read through a table along the axis, and how many bytes that says at the index. */
 bool emit_is_tabled(const Emit *e, int p, int axis);
 LLVMValueRef emit_table_entry(Emit *e, int axis, LLVMValueRef index);
@@ -158,11 +162,16 @@ void emit_scalar_form(Emit *e); /* emit_plain.c */
 Val emit_epilogue(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType *type);
 void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type); /* to the output */
 void emit_map(Emit *e);                                                      /* emit_map.c */
+/* The elements along axis v of a MAP, all other axes of which the frame has entered. */
+void emit_map_row(Emit *e, Frame *row, int v);
 void emit_swap(Emit *e);
 void emit_reduce_inner(Emit *e); /* emit_reduce.c */
+/* The one result of a REDUCE at the frame, which has entered all parallel axes. */
+void emit_reduce_row(Emit *e, const Frame *f);
 void emit_reduce_outer(Emit *e);
 void emit_reduce_few(Emit *e);
 void emit_tile(Emit *e);       /* emit_product.c */
 void emit_scan_lanes(Emit *e); /* emit_plain.c */
+void emit_rows(Emit *e);       /* emit_rows.c */
 
 #endif

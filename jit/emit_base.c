@@ -240,6 +240,11 @@ void emit_strips_end(Emit *e, Strips *s, LLVMValueRef *carried) {
 
 /* ---- the launch ------------------------------------------------------------------------------ */
 
+/* Whether pointer p is an output that does not move along the axis, which is one of a reduction. */
+static bool stays(const Emit *e, int p, int axis) {
+    return p >= e->nin && axis >= e->sig->npar && e->sig->form != FORM_ROWS;
+}
+
 /* The loop axes each value of a program depends on. */
 static uint32_t *dependencies(Emit *e, const Scalar *code, int n, uint32_t acc) {
     uint32_t *dep = emit_alloc(e, ((size_t)n + 1) * sizeof *dep);
@@ -261,6 +266,13 @@ static uint32_t *dependencies(Emit *e, const Scalar *code, int n, uint32_t acc) 
     return dep;
 }
 
+void emit_set_recipe(Emit *e, const Recipe *r, int out) {
+    e->r = r;
+    e->out = out;
+    e->body_dep = dependencies(e, r->body, r->nbody, 0);
+    e->epilogue_dep = dependencies(e, r->epilogue, r->nepilogue, (1u << e->sig->npar) - 1);
+}
+
 void emit_start(Emit *e) {
     const Recipe *r = e->r;
     const KernelSig *sig = e->sig;
@@ -272,6 +284,7 @@ void emit_start(Emit *e) {
     e->f32 = LLVMFloatTypeInContext(e->ctx);
     e->f64 = LLVMDoubleTypeInContext(e->ctx);
     e->ptr = LLVMPointerTypeInContext(e->ctx, 0);
+    e->nin = r->noperands;
     e->nptr = r->noperands + r->noutputs;
     e->naxes = sig->npar + sig->nred;
 
@@ -288,10 +301,11 @@ void emit_start(Emit *e) {
 
     for (int p = 0; p < e->nptr; p++) {
         DType t = p < r->noperands ? r->in_types[p] : r->out_types[p - r->noperands];
+        e->types[p] = t;
         e->base[p] = field(e, e->slice, e->ptr,
                            offsetof(KernelSlice, ptr) + sizeof(void *) * (size_t)p);
         for (int a = 0; a < e->naxes; a++) {
-            if (sig->zero[p] >> a & 1 || (p >= r->noperands && a >= sig->npar))
+            if (sig->zero[p] >> a & 1 || stays(e, p, a))
                 e->stride[p][a] = emit_int(e, 0);
             else if (sig->unit[p] >> a & 1)
                 e->stride[p][a] = emit_int(e, emit_bytes(t));
@@ -309,9 +323,8 @@ void emit_start(Emit *e) {
         e->rows = field(e, e->slice, e->ptr, offsetof(KernelSlice, rows));
         e->steps = field(e, e->slice, e->ptr, offsetof(KernelSlice, steps));
     }
-    uint32_t par = (1u << sig->npar) - 1;
-    e->body_dep = dependencies(e, r->body, r->nbody, 0);
-    e->epilogue_dep = dependencies(e, r->epilogue, r->nepilogue, par);
+    if (r->kind != RECIPE_ROWS)
+        emit_set_recipe(e, r, r->noperands);
 }
 
 void emit_frame_init(Emit *e, Frame *f) {
@@ -353,13 +366,11 @@ void emit_frame_enter(Emit *e, Frame *f, int axis, LLVMValueRef index) {
     if (LLVMIsAConstantInt(index) && LLVMConstIntGetZExtValue(index) == 0)
         return;
     for (int p = 0; p < e->nptr; p++) {
-        bool out = p >= e->r->noperands;
-        if (e->sig->zero[p] >> axis & 1 || (out && axis >= e->sig->npar) ||
-            emit_is_tabled(e, p, axis))
+        if (e->sig->zero[p] >> axis & 1 || stays(e, p, axis) || emit_is_tabled(e, p, axis))
             continue;
-        DType t = out ? e->r->out_types[p - e->r->noperands] : e->r->in_types[p];
         if (e->sig->unit[p] >> axis & 1) {
-            f->at[p] = LLVMBuildGEP2(e->b, emit_stored_type(e, t), f->at[p], &index, 1, "");
+            LLVMTypeRef t = emit_stored_type(e, e->types[p]);
+            f->at[p] = LLVMBuildGEP2(e->b, t, f->at[p], &index, 1, "");
         } else {
             LLVMValueRef by = LLVMBuildMul(e->b, index, e->stride[p][axis], "");
             f->at[p] = LLVMBuildGEP2(e->b, e->i8, f->at[p], &by, 1, "");
@@ -368,19 +379,17 @@ void emit_frame_enter(Emit *e, Frame *f, int axis, LLVMValueRef index) {
 }
 
 /* Lanes that fill a vector register with the widest type there is; sixteen at most. */
-int emit_pick_lanes(Emit *e) {
+int emit_pick_lanes(Emit *e, int axis) {
     const Recipe *r = e->r;
     int widest = 1;
     for (int i = 0; i < r->nbody; i++) {
         int bytes = emit_bytes(r->body[i].type);
-        if (bytes > widest && e->body_dep[i] >> (e->sig->npar - 1) & 1)
+        if (bytes > widest && e->body_dep[i] >> axis & 1)
             widest = bytes;
     }
-    for (int p = 0; p < e->nptr; p++) {
-        DType t = p < r->noperands ? r->in_types[p] : r->out_types[p - r->noperands];
-        if (emit_bytes(t) > widest)
-            widest = emit_bytes(t);
-    }
+    for (int p = 0; p < e->nptr; p++)
+        if (emit_bytes(e->types[p]) > widest)
+            widest = emit_bytes(e->types[p]);
     int lanes = e->sig->vbytes / widest, most = e->sig->vbytes == 64 ? 64 : 16;
     return lanes > most ? most : lanes;
 }

@@ -10,29 +10,23 @@ static void body_and_stores(Emit *e, Frame *f) {
     const Recipe *r = e->r;
     emit_code(e, f, r->body, e->body_dep, r->nbody);
     for (int k = 0; k < r->noutputs; k++)
-        emit_store(e, f, r->noperands + k, f->vals[r->results[k]], emit_result_type(e, k));
+        emit_store(e, f, e->out + k, f->vals[r->results[k]], emit_result_type(e, k));
 }
 
-void emit_map(Emit *e) {
+void emit_map_row(Emit *e, Frame *row, int v) {
     const Recipe *r = e->r;
-    int v = e->sig->npar - 1, lanes = emit_pick_lanes(e);
+    int lanes = emit_pick_lanes(e, v);
     bool masks = e->sig->flags & SIG_MASKS;
-    LLVMValueRef n = e->extent[v], zero = emit_int(e, 0);
-    Frame row, f;
-    emit_frame_init(e, &row);
-    Loop loops[RECIPE_MAX_AXES];
-    for (int a = 0; a < v; a++) {
-        emit_loop_begin(e, &loops[a], zero, e->extent[a], 1, true, NULL, 0);
-        emit_frame_enter(e, &row, a, loops[a].i);
-    }
-    row.vaxis = v;
-    row.lanes = lanes;
-    emit_hoist(e, &row, r->body, e->body_dep, r->nbody, 1u << v);
+    LLVMValueRef n = e->extent[v];
+    Frame f;
+    row->vaxis = v;
+    row->lanes = lanes;
+    emit_hoist(e, row, r->body, e->body_dep, r->nbody, 1u << v);
 
     Strips strips;
     if (masks && r->nbody > SHORT_BODY) {
         emit_strips_begin(e, &strips, n, lanes, true, NULL, 0);
-        emit_frame_copy(e, &f, &row);
+        emit_frame_copy(e, &f, row);
         emit_frame_enter(e, &f, v, strips.inner.i);
         f.mask = emit_mask(e, LLVMBuildSub(e->b, n, strips.inner.i, ""), lanes);
         body_and_stores(e, &f);
@@ -40,13 +34,13 @@ void emit_map(Emit *e) {
     } else {
         LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
         emit_strips_begin(e, &strips, full, lanes, false, NULL, 0);
-        emit_frame_copy(e, &f, &row);
+        emit_frame_copy(e, &f, row);
         emit_frame_enter(e, &f, v, strips.inner.i);
         body_and_stores(e, &f);
         emit_strips_end(e, &strips, NULL);
         Loop tail;
         emit_loop_begin(e, &tail, full, n, masks ? lanes : 1, false, NULL, 0);
-        emit_frame_copy(e, &f, &row);
+        emit_frame_copy(e, &f, row);
         emit_frame_enter(e, &f, v, tail.i);
         if (masks)
             f.mask = emit_mask(e, LLVMBuildSub(e->b, n, tail.i, ""), lanes);
@@ -55,6 +49,18 @@ void emit_map(Emit *e) {
         body_and_stores(e, &f);
         emit_loop_end(e, &tail, NULL);
     }
+}
+
+void emit_map(Emit *e) {
+    int v = e->sig->npar - 1;
+    Frame row;
+    emit_frame_init(e, &row);
+    Loop loops[RECIPE_MAX_AXES];
+    for (int a = 0; a < v; a++) {
+        emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, NULL, 0);
+        emit_frame_enter(e, &row, a, loops[a].i);
+    }
+    emit_map_row(e, &row, v);
     for (int a = v; a-- > 0;)
         emit_loop_end(e, &loops[a], NULL);
 }
@@ -128,7 +134,7 @@ static void swap_block(Emit *e, const Frame *root, LLVMValueRef wi, LLVMValueRef
 }
 
 void emit_swap(Emit *e) {
-    int v = e->sig->npar - 1, w = v - 1, lanes = emit_pick_lanes(e);
+    int v = e->sig->npar - 1, w = v - 1, lanes = emit_pick_lanes(e, v);
     if (lanes > 16)
         lanes = 16;
     LLVMValueRef zero = emit_int(e, 0);

@@ -217,7 +217,7 @@ Val emit_load(Emit *e, Frame *f, int op, const Val *offset, const Val *cond) {
 }
 
 void emit_store(Emit *e, Frame *f, int op, Val val, DType from) {
-    DType t = e->r->out_types[op - e->r->noperands];
+    DType t = e->types[op];
     int bytes = emit_bytes(t), n = f->lanes;
     if (n == 1) {
         LLVMValueRef s = LLVMBuildStore(e->b, emit_narrow(e, val.v, from, t), f->at[op]);
@@ -280,7 +280,7 @@ void emit_load_turned(Emit *e, Frame *f, int n, int op, LLVMValueRef mask) {
 
 void emit_store_turned(Emit *e, Frame *f, int n, int op, const Val *v, DType from,
                        LLVMValueRef mask) {
-    DType t = e->r->out_types[op - e->r->noperands];
+    DType t = e->types[op];
     int bytes = emit_bytes(t), lanes = f->lanes;
     LLVMTypeRef st = emit_stored_type(e, t);
     LLVMValueRef square[64];

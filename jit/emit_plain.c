@@ -21,7 +21,7 @@ void emit_finish(Emit *e, Frame *f, LLVMValueRef acc, bool vec, DType type) {
     for (int p = 0; p < e->nptr; p++)
         f->loaded[p] = NULL; /* squares of a turned operand belong to the body */
     Val v = emit_epilogue(e, f, acc, vec, &type);
-    emit_store(e, f, e->r->noperands, v, type);
+    emit_store(e, f, e->out, v, type);
 }
 
 static bool is_arg(const Recipe *r) {
@@ -194,6 +194,7 @@ void emit_scalar_form(Emit *e) {
         scan_step(e, &f, &acc, false);
         break;
     case RECIPE_SCATTER: scatter(e, &f); break;
+    case RECIPE_ROWS: break; /* has a form of its own */
     }
     for (int a = npar; a-- > 0;) {
         if (a < last || folds)

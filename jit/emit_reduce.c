@@ -53,7 +53,7 @@ static void step(Emit *e, Frame *f, LLVMValueRef *state, LLVMValueRef flat) {
         state[i] = f->mask ? LLVMBuildSelect(e->b, f->mask, next[i], state[i], "") : next[i];
 }
 
-static LLVMValueRef fold_lanes(Emit *e, Frame *par) {
+static LLVMValueRef fold_lanes(Emit *e, const Frame *par) {
     const Recipe *r = e->r;
     int npar = e->sig->npar, nred = e->sig->nred, in = npar + nred - 1, nacc = 1 + is_arg(r);
     LLVMValueRef state[3], n = e->extent[in], zero = emit_int(e, 0);
@@ -115,8 +115,15 @@ static LLVMValueRef fold_lanes(Emit *e, Frame *par) {
     return LLVMBuildExtractElement(e->b, state[nacc - 1], zero, "");
 }
 
-void emit_reduce_inner(Emit *e) {
+void emit_reduce_row(Emit *e, const Frame *f) {
     const Recipe *r = e->r;
+    LLVMValueRef acc = fold_lanes(e, f);
+    Frame out;
+    emit_frame_copy(e, &out, f);
+    emit_finish(e, &out, acc, false, is_arg(r) ? DT_I64 : r->acc_type);
+}
+
+void emit_reduce_inner(Emit *e) {
     int npar = e->sig->npar;
     Frame f;
     emit_frame_init(e, &f);
@@ -126,10 +133,7 @@ void emit_reduce_inner(Emit *e) {
         emit_frame_enter(e, &f, a, loops[a].i);
     }
     emit_poll(e);
-    LLVMValueRef acc = fold_lanes(e, &f);
-    Frame out;
-    emit_frame_copy(e, &out, &f);
-    emit_finish(e, &out, acc, false, is_arg(r) ? DT_I64 : r->acc_type);
+    emit_reduce_row(e, &f);
     for (int a = npar; a-- > 0;)
         emit_loop_end(e, &loops[a], NULL);
 }
@@ -149,7 +153,7 @@ void emit_reduce_outer(Emit *e) {
     const Recipe *r = e->r;
     DType t = r->acc_type;
     int npar = e->sig->npar, nred = e->sig->nred, v = npar - 1, cols = e->sig->cols;
-    int lanes = emit_pick_lanes(e), nacc = 1 + is_arg(r);
+    int lanes = emit_pick_lanes(e, v), nacc = 1 + is_arg(r);
     LLVMValueRef zero = emit_int(e, 0), n = e->extent[v];
     Frame root, tile[MAX_COLS], f[MAX_COLS];
     emit_frame_init(e, &root);
@@ -276,7 +280,7 @@ static void fold_few(Emit *e, Frame *tile) {
 }
 
 void emit_reduce_few(Emit *e) {
-    int v = e->sig->npar - 1, lanes = emit_pick_lanes(e);
+    int v = e->sig->npar - 1, lanes = emit_pick_lanes(e, v);
     LLVMValueRef n = e->extent[v];
     LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
     Frame root, tile;

@@ -227,7 +227,8 @@ static void split(Run *run, double ns) {
     for (int a = 0; a < end; a++) {
         int64_t grain = 1;
         bool tile = sig->form == FORM_TILE || sig->form == FORM_TURN;
-        if (a == npar - 1 && sig->form != FORM_SCALAR && sig->form != FORM_INNER)
+        if (a == npar - 1 && sig->form != FORM_SCALAR && sig->form != FORM_INNER &&
+            sig->form != FORM_ROWS)
             grain = tile ? plan->wide : 64;
         if (a == npar - 2 && tile)
             grain = sig->rows;

@@ -73,6 +73,7 @@ static void emit_form(Emit *e) {
     case FORM_TURN: emit_tile(e); break;
     case FORM_SWAP: emit_swap(e); break;
     case FORM_LANES: emit_scan_lanes(e); break;
+    case FORM_ROWS: emit_rows(e); break;
     }
 }
 

@@ -45,9 +45,10 @@ static void add_axes(Shape *s, const KernelArgs *args, int from, int to, bool pa
         plan->extent[at] *= args->extents[a];
         for (int p = 0; p < s->nptr; p++) {
             bool in = p < r->noperands;
-            int64_t stride = in    ? args->in_strides[p][a]
-                             : par ? args->out_strides[p - r->noperands][a]
-                                   : 0;
+            int64_t stride = in ? args->in_strides[p][a]
+                             : par || r->kind == RECIPE_ROWS
+                                 ? args->out_strides[p - r->noperands][a]
+                                 : 0;
             plan->stride[p][at] = stride * elem_size(r, p);
         }
     }
@@ -544,6 +545,16 @@ static void shape_product(Shape *s) {
         plan->sig.flags |= SIG_CUT;
 }
 
+/* Rows that go through all parts together: so many elements that they stay in the nearest cache. */
+static void shape_rows(Shape *s) {
+    enum { ELEMENTS = 2048, MOST = 16 };
+    int64_t n = s->plan->extent[s->npar], rows = 1;
+    while (rows < MOST && rows * 2 * n <= ELEMENTS)
+        rows *= 2;
+    s->plan->sig.rows = (uint8_t)rows;
+    s->plan->sig.form = FORM_ROWS;
+}
+
 /* ---- signatures ------------------------------------------------------------------------------ */
 
 /* Promises only what the form makes use of, so that kernels are shared. */
@@ -558,6 +569,7 @@ static void promise(Shape *s) {
     case FORM_MAP: want_zero = want_unit = (uint16_t)(1u << (s->npar - 1)); break;
     case FORM_SWAP:
     case FORM_LANES: want_zero = want_unit = (uint16_t)(3u << (s->npar - 2)); break;
+    case FORM_ROWS:
     case FORM_INNER: want_zero = want_unit = (uint16_t)(1u << in); break;
     case FORM_OUTER:
         want_zero = (uint16_t)(1u << (s->npar - 1) | 1u << in);
@@ -577,7 +589,8 @@ static void promise(Shape *s) {
         for (int a = 0; a < plan->naxes; a++) {
             uint16_t bit = (uint16_t)(1u << a);
             bool by_table = sig->tabled == p + 1 && (a == s->npar - 2 || a == s->npar);
-            if (plan->stride[p][a] == 0 && want_zero & bit && p < s->nin && !by_table)
+            if (plan->stride[p][a] == 0 && want_zero & bit && !by_table &&
+                (p < s->nin || sig->form == FORM_ROWS))
                 sig->zero[p] |= bit;
             if (is_unit(s, p, a) && want_unit & bit && !by_table)
                 sig->unit[p] |= bit;
@@ -640,7 +653,10 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, bool kept, 
         case RECIPE_REDUCE: shape_reduce(s); break;
         case RECIPE_PRODUCT: shape_product(s); break;
         case RECIPE_SCAN: shape_scan(s); break;
+        case RECIPE_ROWS: /* below: it has but one form */
         case RECIPE_SCATTER: break;
         }
+    if (r->kind == RECIPE_ROWS)
+        shape_rows(s);
     promise(s);
 }

@@ -147,6 +147,7 @@ static Bytes key_of(const Jit *jit, const Recipe *r, const KernelSig *sig) {
     put(&b, r->results, sizeof r->results[0] * (r->kind == RECIPE_SCATTER ? 2u : r->noutputs));
     put_code(&b, r->body, r->nbody);
     put_code(&b, r->epilogue, r->nepilogue);
+    put(&b, r->parts, sizeof r->parts[0] * r->nparts);
     put(&b, sig, offsetof(KernelSig, zero));
     put(&b, sig->zero, sizeof sig->zero[0] * (size_t)nptr);
     put(&b, sig->unit, sizeof sig->unit[0] * (size_t)nptr);

@@ -4,6 +4,7 @@
 #include "ops/recipe/fuse.h"
 
 #include "base/mem.h"
+#include "ops/recipe/chain.h"
 #include "ops/recipe/epilogue.h"
 #include "ops/recipe/join.h"
 
@@ -361,13 +362,17 @@ static bool inputs_stay(const Plan *plan, size_t producer, size_t consumer) {
     return true;
 }
 
+static void remove_step(Plan *plan, size_t i) {
+    memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
+            (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
+    plan->steps.len--;
+}
+
 /* Step i and what it alone writes are gone. */
 static void drop_step(Plan *plan, size_t i) {
     Tensor *t = plan->steps.data[i]->out[0];
     vec_push(&plan->spares, plan->steps.data[i]);
-    memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
-            (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
-    plan->steps.len--;
+    remove_step(plan, i);
     for (size_t k = 0; k < plan->temps.len; k++)
         if (plan->temps.data[k] == t) {
             plan->temps.data[k] = plan->temps.data[--plan->temps.len];
@@ -443,9 +448,7 @@ static void drop_joined(Plan *plan, size_t i, uint32_t wanted) {
                 tensor_release(from->out[o]);
                 break;
             }
-    memmove(&plan->steps.data[i], &plan->steps.data[i + 1],
-            (plan->steps.len - i - 1) * sizeof plan->steps.data[0]);
-    plan->steps.len--;
+    remove_step(plan, i);
 }
 
 /* Joins step i to a later one, before which nothing meets its results. */
@@ -474,6 +477,34 @@ static int join_all(Plan *plan) {
     return gone;
 }
 
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Chains step i to a later one, before which nothing meets its results. */
+static bool chain_later(Plan *plan, size_t i) {
+    for (size_t k = i + 1; k < plan->steps.len; k++) {
+        Step *into = plan->steps.data[k];
+        if (inputs_stay(plan, i, k) && step_chain(into, plan->steps.data[i])) {
+            vec_push(&plan->spares, plan->steps.data[i]);
+            remove_step(plan, i);
+            return true;
+        }
+        if (follows(plan, i, into))
+            return false;
+    }
+    return false;
+}
+
+int plan_chain(Plan *plan) {
+    int gone = 0;
+    for (size_t i = 0; i < plan->steps.len;) {
+        if (chain_later(plan, i))
+            gone++;
+        else
+            i++;
+    }
+    return gone;
+}
+
 /* Maps first, so that what a fold is followed by is one step. A step fused may leave another with one reader. */
 int plan_fuse(Plan *plan) {
     int gone = 0, more;
@@ -482,5 +513,6 @@ int plan_fuse(Plan *plan) {
         more += fuse_with(plan, step_finish);
         gone += more;
     } while (more);
-    return gone + join_all(plan);
+    gone += join_all(plan);
+    return gone + plan_chain(plan);
 }

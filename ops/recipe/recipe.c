@@ -29,10 +29,15 @@ static size_t head(const Recipe *r, unsigned char *out) {
     memcpy(out + n, r->out_types, r->noutputs);
     n += r->noutputs;
     memcpy(out + n, r->results, result_count(r) * sizeof r->results[0]);
-    return n + result_count(r) * sizeof r->results[0];
+    n += result_count(r) * sizeof r->results[0];
+    memcpy(out + n, r->parts, r->nparts * sizeof r->parts[0]);
+    return n + r->nparts * sizeof r->parts[0];
 }
 
-enum { HEAD_MAX = 12 + 2 * RECIPE_MAX_OPERANDS + 4 * RECIPE_MAX_OPERANDS };
+enum {
+    HEAD_MAX = 12 + 2 * RECIPE_MAX_OPERANDS + 4 * RECIPE_MAX_OPERANDS +
+               RECIPE_MAX_PARTS * sizeof(RecipePart)
+};
 
 uint64_t recipe_hash(const Recipe *r) {
     unsigned char bytes[HEAD_MAX];
@@ -170,10 +175,23 @@ static void print_types(Str *out, const uint8_t *types, uint32_t n) {
         str_printf(out, "%s%s", i ? ", " : "", dtype_info[types[i]].name);
 }
 
+static void print_rows(Str *out, const Recipe *r) {
+    Recipe part;
+    str_printf(out, "rows of %d parts\n", r->nparts);
+    for (int k = 0; k < r->nparts; k++) {
+        recipe_part(r, k, &part);
+        recipe_print(out, &part);
+    }
+}
+
 void recipe_print(Str *out, const Recipe *r) {
     static const char *const kinds[] = {"map", "reduce", "product", "scan", "scatter"};
     static const char *const combines[] = {"none", "sum", "prod",   "max",   "min",
                                            "all",  "any", "argmax", "argmin"};
+    if (r->kind == RECIPE_ROWS) {
+        print_rows(out, r);
+        return;
+    }
     str_printf(out, "%s rank %d", kinds[r->kind], r->rank);
     if (r->nreduce)
         str_printf(out, " over %d", r->nreduce);

@@ -41,7 +41,12 @@
 #include "base/str.h"
 #include "tensor/tensor.h"
 
-enum { RECIPE_MAX_AXES = 16, RECIPE_MAX_OPERANDS = 32, RECIPE_MAX_PARAMS = 32 };
+enum {
+    RECIPE_MAX_AXES = 16,
+    RECIPE_MAX_OPERANDS = 32,
+    RECIPE_MAX_PARAMS = 32,
+    RECIPE_MAX_PARTS = 8
+};
 
 typedef enum RecipeKind {
     RECIPE_MAP,     /* out[i] = body(i) */
@@ -50,6 +55,7 @@ typedef enum RecipeKind {
     RECIPE_SCAN, /* the last parallel axis runs in order: acc = combine(acc, body(i)); out[i] = acc */
     RECIPE_SCATTER, /* for i in order: out[offset(i)] = combine(out[offset(i)], body(i)); the output
                        is initialised by an earlier step; the offset is body's second result */
+    RECIPE_ROWS,    /* MAPs and REDUCEs in order, all on one row before the next: RecipePart */
 } RecipeKind;
 
 typedef enum Combine {
@@ -190,6 +196,17 @@ typedef enum MathFn {
         MATH_FN_COUNT
 } MathFn;
 
+/* One MAP or REDUCE of a ROWS. The domain of all of them is `rank` parallel axes, and one reduction axis along which a row
+ * lies: a REDUCE gives one element a row, a MAP one a place of it. A part reads what earlier parts wrote in the same row
+ * through an operand that lies where their output does, so that running each part over all rows in turn gives the same
+ * bits. Operands and parameters are numbered for all parts together, outputs by part, and the code of a part follows that
+ * of the one before it, with positions that count from its own beginning. */
+typedef struct RecipePart {
+    uint8_t kind, combine, last, acc_type;
+    uint8_t out, noutputs; /* the first of its outputs, and how many */
+    uint16_t nbody, nepilogue;
+} RecipePart;
+
 typedef struct Recipe {
     RecipeKind kind;
     Combine combine;
@@ -207,6 +224,8 @@ typedef struct Recipe {
                                  is the result. nepilogue 0: the folded value itself */
     int32_t results[RECIPE_MAX_OPERANDS]; /* positions in body (MAP: one an output; SCATTER: value,
                                              offset; ARG…: value) */
+    uint8_t nparts;                       /* ROWS */
+    RecipePart parts[RECIPE_MAX_PARTS];
 } Recipe;
 
 /* A kernel's status. */
@@ -222,7 +241,7 @@ enum {
 
 /* One launch: int32_t kernel(const KernelArgs *). Pointers are to the first element (offset
  * applied); strides in elements, one row of RECIPE_MAX_AXES an operand, over all axes of the
- * domain; outputs use the parallel axes. Threads split the outermost parallel axis that is large. */
+ * domain; outputs use the parallel axes, those of a ROWS all. Threads split the outermost parallel axis that is large. */
 typedef struct KernelArgs {
     const void *in[RECIPE_MAX_OPERANDS];
     void *out[RECIPE_MAX_OPERANDS];
@@ -239,6 +258,12 @@ typedef int32_t (*KernelFn)(const KernelArgs *args);
 /* Structural: the cache key of a recipe (not of its sizes). */
 uint64_t recipe_hash(const Recipe *r);
 bool recipe_equal(const Recipe *a, const Recipe *b);
+/* Part k of a ROWS as a recipe of its own, whose outputs are those from parts[k].out on. Of any other recipe the only part
+ * is itself. */
+void recipe_part(const Recipe *r, int k, Recipe *part);
+static inline int recipe_count_parts(const Recipe *r) {
+    return r->kind == RECIPE_ROWS ? r->nparts : 1;
+}
 /* Whether it gives elements as it has read them, at other places. */
 bool recipe_only_moves(const Recipe *r);
 void recipe_print(Str *out, const Recipe *r); /* readable, for tests and `:llvm` */

@@ -719,6 +719,30 @@ static int32_t run_scatter(Run *run, Program *body) {
     return KERNEL_DONE;
 }
 
+/* Part by part: see RecipePart. */
+static int32_t run_rows(const Recipe *r, const KernelArgs *args) {
+    if (args->thread > 0)
+        return KERNEL_DONE; /* parts are cut at other places: one thread does them */
+    KernelArgs *own = malloc(sizeof *own);
+    if (!own)
+        return KERNEL_MEMORY;
+    *own = *args;
+    own->nthreads = 1;
+    int32_t status = KERNEL_DONE;
+    for (int k = 0; k < r->nparts && status == KERNEL_DONE; k++) {
+        Recipe part;
+        recipe_part(r, k, &part);
+        for (int i = 0; i < part.noutputs; i++) {
+            own->out[i] = args->out[r->parts[k].out + i];
+            memcpy(own->out_strides[i], args->out_strides[r->parts[k].out + i],
+                   sizeof own->out_strides[i]);
+        }
+        status = recipe_run(&part, own);
+    }
+    free(own);
+    return status;
+}
+
 static int32_t run_kind(Run *run, Program *body, Program *epilogue) {
     switch ((RecipeKind)run->r->kind) {
     case RECIPE_MAP: return run_map(run, body);
@@ -726,11 +750,14 @@ static int32_t run_kind(Run *run, Program *body, Program *epilogue) {
     case RECIPE_PRODUCT: return run_reduce(run, body, epilogue);
     case RECIPE_SCAN: return run_scan(run, body);
     case RECIPE_SCATTER: return run_scatter(run, body);
+    case RECIPE_ROWS: break; /* never asked: recipe_run */
     }
     return KERNEL_DONE;
 }
 
 int32_t recipe_run(const Recipe *r, const KernelArgs *args) {
+    if (r->kind == RECIPE_ROWS)
+        return run_rows(r, args);
     Run run = {.r = r, .args = args, .lanes = lanes_get(), .naxes = r->rank + r->nreduce};
     int64_t lanes = 1;
     for (int axis = 0; axis < run.naxes; axis++) {

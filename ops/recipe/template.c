@@ -148,12 +148,16 @@ static bool may_fail(const Scalar *code, int i) {
 }
 
 static bool step_may_fail(const Recipe *r) {
-    for (int i = 0; i < r->nbody; i++)
-        if (may_fail(r->body, i))
-            return true;
-    for (int i = 0; i < r->nepilogue; i++)
-        if (may_fail(r->epilogue, i))
-            return true;
+    for (int k = 0; k < recipe_count_parts(r); k++) {
+        Recipe part;
+        recipe_part(r, k, &part);
+        for (int i = 0; i < part.nbody; i++)
+            if (may_fail(part.body, i))
+                return true;
+        for (int i = 0; i < part.nepilogue; i++)
+            if (may_fail(part.epilogue, i))
+                return true;
+    }
     return false;
 }
 
@@ -162,9 +166,9 @@ static bool is_load_of(const Scalar *c, int operand) {
 }
 
 /* Whether the operand is read at the index of the result alone, when that is worked out: by a MAP's body, or by
- * the epilogue of a fold. */
+ * the epilogue of a fold. Before the last part of a ROWS writes a row, those before it have read all that they want. */
 static bool is_read_at_result(const Recipe *r, int operand) {
-    bool folds = r->kind != RECIPE_MAP;
+    bool folds = r->kind != RECIPE_MAP && r->kind != RECIPE_ROWS;
     for (int i = 0; i < r->nbody; i++)
         if (is_load_of(&r->body[i], operand) && (folds || r->body[i].op != SC_LOAD))
             return false;
@@ -185,7 +189,8 @@ static bool reads_in_step(const TemplateStep *step, uint32_t slot) {
             continue;
         if (r->in_types[p] != r->out_types[0] || !is_read_at_result(r, p) || step->offset[p])
             return false;
-        for (int a = 0; a < r->rank; a++)
+        int place = r->kind == RECIPE_ROWS ? axes : r->rank;
+        for (int a = 0; a < place; a++)
             if (from[a] != to[a] && step->numbers[a] > 1)
                 return false;
     }
@@ -196,6 +201,8 @@ static bool reads_in_step(const TemplateStep *step, uint32_t slot) {
  * it stores it, which is after it stored the results before it. */
 static bool is_copied(const TemplateStep *step, uint32_t slot) {
     const Recipe *r = step->recipe;
+    if (r->kind == RECIPE_ROWS) /* has one result: find_in_place */
+        return false;
     for (int k = 0; r->noutputs > 1 && k < r->noutputs; k++) {
         const Scalar *c = &r->body[r->results[k]];
         if (c->op == SC_LOAD && step->slot[c->a] == slot)
@@ -230,6 +237,12 @@ static bool lie_alike(const Tensor *x, const Tensor *y) {
     return same;
 }
 
+/* Whether the first output of a ROWS is that of its last part, a MAP. */
+static bool writes_last(const Recipe *r) {
+    const RecipePart *last = &r->parts[r->nparts - 1];
+    return last->kind == RECIPE_MAP && last->noutputs == 1 && last->out == 0;
+}
+
 /* The inputs over each of which any one of the results may be written: these are written by the last step alone, after
  * which nothing is read, and have its layout. A call that fails is run again, so nothing may fail. */
 static uint64_t find_in_place(const Template *t, Tensor *const *in, Tensor *const *out) {
@@ -240,7 +253,10 @@ static uint64_t find_in_place(const Template *t, Tensor *const *in, Tensor *cons
     const Recipe *r = last->recipe;
     bool one_by_one = r->kind == RECIPE_MAP || r->kind == RECIPE_REDUCE ||
                       r->kind == RECIPE_PRODUCT; /* each result is written once */
-    if (!one_by_one || r->noutputs != t->nout || !are_written_last(t))
+    bool by_rows = r->kind == RECIPE_ROWS && t->nout == 1 && writes_last(r);
+    if ((!one_by_one || r->noutputs != t->nout) && !by_rows)
+        return 0;
+    if (!are_written_last(t))
         return 0;
     for (uint32_t k = 0; k < t->nsteps; k++)
         if (step_may_fail(t->steps[k].recipe))

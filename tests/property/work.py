@@ -30,7 +30,7 @@ def program(name, launches, asked, in_place, text, first=100, second=140):
     PROGRAMS.append((name, (launches, asked, in_place), text, first, second))
 
 
-program("an MLP of 784, 128 and 10, a step of 64 by hand", 12, 71040, 412200, """
+program("an MLP of 784, 128 and 10, a step of 64 by hand", 9, 71360, 412200, """
 let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
 let y: Tensor[(64, 10), float32] = full(0.1, shape=[64, 10]);
 let w1: Tensor[(784, 128), float32] = full(0.01, shape=[784, 128]);
@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 13, 70656, 412200, """
+program("the same through grad and optim.sgd", 10, 70656, 412200, """
 import loss;
 import nn;
 import optim;
@@ -235,7 +235,7 @@ def step(k: int32, x: Tensor[(4,), float64]) -> Tensor[(4,), float64] {
 sum(step(n, full(0.5, shape=[4])))
 """)
 
-program("a layer of attention, 8 heads of 32 over 64 places", 10, 592128, 131072, """
+program("a layer of attention, 8 heads of 32 over 64 places", 7, 594240, 131072, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
 let w: Tensor[(256, 256), float32] = full(0.01, shape=[256, 256]);

@@ -252,6 +252,36 @@ static Made broadcast(void) { /* a sum that each element of a row reads */
     return m;
 }
 
+/* d = x - max(x); d + sum(tanh(d) * d): folds of one tensor along an axis, and what follows them. */
+static Made folded_twice(const int64_t *shape, int axis, DType between) {
+    Made m = {0};
+    int64_t left[2] = {shape[0], shape[1]};
+    left[axis] = 1;
+    Tensor *x = numbers(2, shape, 3), *d = plan_temp(&m.plan, between, 2, shape);
+    Tensor *top = plan_temp(&m.plan, DT_F32, 2, left), *sum = plan_temp(&m.plan, DT_F32, 2, left);
+    Tensor *t = plan_temp(&m.plan, DT_F32, 2, shape);
+    m.out = tensor_new(DT_F32, 2, shape);
+    plan_reduce(&m.plan, top, x, 1u << axis, COMBINE_MAX);
+    add(&m.plan, d, x, top);
+    tanh_times(&m.plan, t, d, d, 2);
+    plan_reduce(&m.plan, sum, t, 1u << axis, COMBINE_SUM);
+    add(&m.plan, m.out, d, sum);
+    return m;
+}
+
+/* Two sums over one tensor, of which neither reads the other. */
+static Made sums_of_one(void) {
+    Made m = {0};
+    int64_t column[2] = {M, 1};
+    Tensor *x = numbers(2, matrix, 3), *t = plan_temp(&m.plan, DT_F32, 2, matrix);
+    m.out = tensor_new(DT_F32, 2, column);
+    m.more = tensor_new(DT_F32, 2, column);
+    tanh_times(&m.plan, t, x, x, 2);
+    plan_reduce(&m.plan, m.more, t, 2, COMBINE_SUM);
+    plan_reduce(&m.plan, m.out, x, 2, COMBINE_MAX);
+    return m;
+}
+
 static Made siblings(
     void) { /* x + bias and tanh(x + bias) * x, both kept; the first walks two axes, the other one */
     Made m = {0};
@@ -328,7 +358,16 @@ TEST(not_fused) {
     check("half", half(), half(), 2);
     check("repeated", repeated(), repeated(), 2);
     check("read by a fold too", twice(true), twice(true), 3);
-    check("broadcast", broadcast(), broadcast(), 2);
+}
+TEST(rows) {
+    static const int64_t short_rows[2] = {N, M}, long_rows[2] = {3, 5000};
+    check("broadcast", broadcast(), broadcast(), 1);
+    check("rows", folded_twice(matrix, 1, DT_F32), folded_twice(matrix, 1, DT_F32), 1);
+    check("halves", folded_twice(matrix, 1, DT_F16), folded_twice(matrix, 1, DT_F16), 1);
+    check("columns", folded_twice(matrix, 0, DT_F32), folded_twice(matrix, 0, DT_F32), 4);
+    check("short", folded_twice(short_rows, 1, DT_F32), folded_twice(short_rows, 1, DT_F32), 4);
+    check("long", folded_twice(long_rows, 1, DT_F32), folded_twice(long_rows, 1, DT_F32), 4);
+    check("sums of one tensor", sums_of_one(), sums_of_one(), 1);
 }
 TEST(epilogues) {
     check("layer", layer(), layer(), 1);
@@ -374,6 +413,7 @@ int main(void) {
     RUN(views);
     RUN(fills);
     RUN(not_fused);
+    RUN(rows);
     RUN(epilogues);
     RUN(products_written_out);
     return check_result();

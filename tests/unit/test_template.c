@@ -4,6 +4,7 @@
  * again on other elements. */
 #include "jit/jit.h"
 #include "ops/ops.h"
+#include "ops/recipe/fuse.h"
 #include "tests/unit/check.h"
 #include "tests/unit/op_calls.h"
 
@@ -50,6 +51,7 @@ static Template *plan_blank(const OpCall *call) {
     Plan plan = {.blank = true};
     if (n < 0 || !call->op->lower(&planned, outs, &plan))
         return NULL;
+    plan_chain(&plan);
     return template_new(&plan, blank, call->nin, outs, (uint32_t)n);
 }
 
@@ -189,9 +191,35 @@ TEST(temporaries_share_storage) {
     CHECK(memcmp(tensor_data(from), tensor_data(to), 4000) == 0);
 }
 
+/* Operators on rows are one launch, whose result may be written over the argument. */
+TEST(rows_in_place) {
+    static const char *const names[] = {"nn.softmax", "nn.log_softmax"};
+    static const DType dtypes[] = {DT_F32, DT_F64, DT_F16};
+    const char *why;
+    jit = jit_open(&(JitOptions){.cache_dir = "", .threads = 2}, &why);
+    for (int i = 0; i < 6; i++) {
+        Shape shape = {.rank = 3, .dims = {3, 7, 12 + i * 37}};
+        Diags diags = {0};
+        Tensor *x = argument(dtypes[i / 2], &shape, false), *want;
+        const Op *op = op_find(sym_intern(names[i % 2]));
+        OpCall call = {.op = op, .attrs = attrs_defaults(op), .nin = 1, .in = &x, .diags = &diags};
+        Template *t = plan_blank(&call);
+        CHECK(t->nsteps == 1 && t->in_place == 1);
+        compare(&call, t);
+        CHECK_INT(op_run(&call, &want, NULL, NULL), 1);
+        char **at = mem_new_n(char *, t->nslots + 1);
+        at[0] = at[1] = tensor_data(x);
+        CHECK_INT(template_run(t, at, jit ? run_ready : run_step, jit, NULL), KERNEL_DONE);
+        CHECK(memcmp(tensor_data(x), tensor_data(want), (size_t)x->count * dtype_size(x->dtype)) ==
+              0);
+    }
+    jit_close(jit);
+}
+
 int main(void) {
     RUN(operators);
     RUN(plans_of_one_call);
     RUN(temporaries_share_storage);
+    RUN(rows_in_place);
     return check_result();
 }
