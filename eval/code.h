@@ -112,11 +112,44 @@
     X(HALT,         ANY,  ANY,        BORROW, NOTHING, END)
 /* clang-format on */
 
+/* Note [Forms]. F(name, form): the instruction again, for operands that need not be looked for. Of arithmetic on what is a
+ * float scalar by its type: SS where both operands are slots, SK and KS where one is a constant. Of lists and rows: the
+ * number of parts, all of them slots, so that the loop over them is written out. A form leaves what it is not made for, as
+ * duals are, to the instruction itself. Nothing but the machine knows of them: eval/form.c chooses them last. A step
+ * of Newton's iteration takes 119 machine instructions in place of 164, with its derivative 357 in place of 531. */
+/* clang-format off */
+#define FORMS(F)                                                                                   \
+    FLOAT_FORMS(F, ADD)                                                                            \
+    FLOAT_FORMS(F, SUB)                                                                            \
+    FLOAT_FORMS(F, MUL)                                                                            \
+    FLOAT_FORMS(F, DIV)                                                                            \
+    FLOAT_FORMS(F, STRONG_MUL)                                                                     \
+    FLOAT_FORMS(F, STRONG_DIV)                                                                     \
+    FLOAT_FORMS(F, NEG_STRONG_MUL)                                                                 \
+    FLOAT_FORMS(F, NEG_STRONG_DIV)                                                                 \
+    COUNTED_FORMS(F, MOVES)                                                                        \
+    COUNTED_FORMS(F, TUPLE_OF)                                                                     \
+    COUNTED_FORMS(F, DATA_OF)                                                                      \
+    COUNTED_FORMS(F, RETURN_OF)                                                                    \
+    F(TAIL_GLOBAL_OF, 0) F(TAIL_GLOBAL_OF, 1) F(TAIL_GLOBAL_OF, 2)                                 \
+    COUNTED_FORMS(F, POP_FRAME)                                                                    \
+    COUNTED_FORMS(F, NEXT_FRAME)                                                                   \
+    COUNTED_FORMS(F, GET_FIELDS)                                                                   \
+    COUNTED_FORMS(F, NEXT_FIELDS)
+#define FLOAT_FORMS(F, name) F(name, SS) F(name, SK) F(name, KS)
+#define COUNTED_FORMS(F, name) F(name, 2) F(name, 3) F(name, 4)
+/* clang-format on */
+
 typedef enum Opcode {
 #define X(name, ...) CODE_##name,
     OPCODES(X)
 #undef X
-        OPCODE_COUNT
+        OPCODE_COUNT,
+    LAST_OPCODE = OPCODE_COUNT - 1,
+#define F(name, form) CODE_##name##_##form,
+    FORMS(F)
+#undef F
+        ALL_OPCODES
 } Opcode;
 
 typedef struct Instr {

@@ -22,12 +22,12 @@ static int compare(const void *a, const void *b) {
 
 void count_init(Interp *in) {
     if (in->options.counts)
-        in->counts = mem_new_n(uint64_t, OPCODE_COUNT);
+        in->counts = mem_new_n(uint64_t, ALL_OPCODES);
 }
 
 uint64_t interp_count(const Interp *in) {
     uint64_t all = 0;
-    for (int i = 0; in->counts && i < OPCODE_COUNT; i++)
+    for (int i = 0; in->counts && i < ALL_OPCODES; i++)
         all += is_preparation(i) ? 0 : in->counts[i];
     return all;
 }
@@ -35,7 +35,9 @@ uint64_t interp_count(const Interp *in) {
 void interp_print_counts(const Interp *in, Str *out) {
     Line lines[OPCODE_COUNT];
     for (int i = 0; i < OPCODE_COUNT; i++)
-        lines[i] = (Line){i, in->counts && !is_preparation(i) ? in->counts[i] : 0};
+        lines[i] = (Line){.opcode = i};
+    for (int i = 0; in->counts && i < ALL_OPCODES; i++)
+        lines[plain_opcode[i]].times += is_preparation(i) ? 0 : in->counts[i];
     qsort(lines, OPCODE_COUNT, sizeof *lines, compare);
     str_printf(out, "instructions: %llu\n", (unsigned long long)interp_count(in));
     for (int i = 0; i < OPCODE_COUNT && lines[i].times; i++) {

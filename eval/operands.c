@@ -8,6 +8,16 @@ const OpcodeInfo opcode_info[OPCODE_COUNT] = {
 #undef X
 };
 
+const uint8_t plain_opcode[ALL_OPCODES] = {
+#define X(name, ...) [CODE_##name] = CODE_##name,
+    OPCODES(X)
+#undef X
+#define F(name, form) [CODE_##name##_##form] = CODE_##name,
+        FORMS(F)
+#undef F
+};
+_Static_assert(OPCODE_COUNT <= UINT8_MAX, "an opcode fits into an entry of plain_opcode");
+
 static void add_row(Reads *reads, int32_t at, uint32_t n) {
     if ((at & 3) != BASE_SLOT || !n)
         return;

@@ -54,8 +54,12 @@ typedef struct OpcodeInfo {
     Flow flow;
 } OpcodeInfo;
 extern const OpcodeInfo opcode_info[OPCODE_COUNT];
+/* Of which opcode one is a form: Note [Forms] in eval/code.h. */
+extern const uint8_t plain_opcode[ALL_OPCODES];
 
-static inline const OpcodeInfo *instr_info(const Instr *i) { return &opcode_info[i->op]; }
+static inline const OpcodeInfo *instr_info(const Instr *i) {
+    return &opcode_info[plain_opcode[i->op]];
+}
 /* Whether `a` is where it may lead to. */
 static inline bool instr_jumps(const Instr *i) {
     return instr_info(i)->flow == FLOW_JUMP || instr_info(i)->flow == FLOW_GOTO;

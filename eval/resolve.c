@@ -765,6 +765,7 @@ Resolver *resolve_code(Interp *in, Code *code, Expr *source) {
 bool code_resolve(Interp *in, Code *code) {
     Resolver *r = resolve_code(in, code, code_source(in, code));
     tighten_code(r);
+    choose_forms(r);
     code->lists = r->lists;
     code->ninstrs = (uint32_t)r->instrs.len;
     code->nslots = r->max;

@@ -31,19 +31,33 @@ static inline void save(Interp *in, Code *code, const Instr *pc, Frame *fp, Valu
     in->top = base + code->nslots;
 }
 
+#define R(x) ((const Value *)(bases[(x)&3] + (uintptr_t)(x)))
+
+/* Data that DATA_OF has made of other fields than those of its layout gets one that is theirs; so will the next. */
+static void change_layout(Code *code, const Instr *pc, const uintptr_t *bases, Data *d) {
+    Value fields[DATA_OF_MOST];
+    for (uint32_t i = 0; i < d->layout->n; i++)
+        fields[i] = *R(code->lists[pc->b + (int32_t)i]);
+    d->layout = data_layout(d->layout->ctor, fields);
+    code->consts[(pc->c >> 4) + 1].p = (void *)(uintptr_t)d->layout;
+}
+
 enum { CLEARED_EACH = 32 /* calls */ };
 
 static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base, Value *out) {
     static const Instr halt[2] = {{CODE_CALL, 0, 0, 0, 0}, {CODE_HALT, 0, 0, 0, 0}};
-    static const void *const direct[OPCODE_COUNT] = {
+    static const void *const direct[ALL_OPCODES] = {
 #define X(name, ...) &&do_##name,
         OPCODES(X)
 #undef X
+#define F(name, form) &&do_##name##_##form,
+            FORMS(F)
+#undef F
     };
     /* Every instruction leads to `count` first: what is not counted does not pay for it. */
-    static const void *const counted[OPCODE_COUNT] = {
+    static const void *const counted[ALL_OPCODES] = {
 #define X(name, ...) &&count,
-        OPCODES(X)
+        OPCODES(X) FORMS(X)
 #undef X
     };
     const void *const *labels = in->counts ? counted : direct;
@@ -58,9 +72,9 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
 
     *fp++ = (Frame){in->idle_closure, in->idle_code, &halt[1], NULL};
 
-#define R(x) ((const Value *)(bases[(x)&3] + (uintptr_t)(x)))
 #define CONST(x) ((const Value *)((const char *)code->consts + ((x)-BASE_CONST)))
 #define SLOT(x) (*(Value *)((char *)base + (x)))
+#define S(x) (&SLOT(x))
 #define SET_BASES()                                                                                \
     do {                                                                                           \
         bases[BASE_SLOT] = (uintptr_t)base;                                                        \
@@ -120,13 +134,10 @@ do_MOVE:
     copy_value(&SLOT(pc->a), R(pc->b));
     NEXT();
 
-do_MOVES : {
-    Value *to = &SLOT(pc->a);
-    const int32_t *from = code->lists + pc->b, *end = from + pc->x;
-    for (; from < end; from++, to++)
-        copy_value(to, R(*from));
-    NEXT();
-}
+    MOVES_OF(, pc->x, R)
+    MOVES_OF(_2, 2, S)
+    MOVES_OF(_3, 3, S)
+    MOVES_OF(_4, 4, S)
 
 do_GLOBAL:
     TRY(global_value(in, R(pc->b)->p, R(pc->b)[1].p, &SLOT(pc->a)));
@@ -164,21 +175,18 @@ do_RETURN_OF : {
     const int32_t *from = code->lists + pc->b;
     const Instr *next_pc = fp[-1].pc;
     if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {
-        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c);
+        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R);
         f = &SLOT(pc->a);
         goto return_value;
     }
-    Value items[PARTS_MOST];
     uint32_t n = next_pc->x;
     from += next_pc->c;
-    for (uint32_t i = 0; i < n; i++)
-        copy_value(&items[i], R(from[i]));
-    RESUME();
-    Value *to = &SLOT(pc->a);
-    for (uint32_t i = 0; i < n; i++)
-        copy_value(&to[i], &items[i]);
-    NEXT();
+    HAND_PARTS(n, from, R);
 }
+
+    RETURN_FORM(2)
+    RETURN_FORM(3)
+    RETURN_FORM(4)
 
 do_CALL_GLOBAL : {
     Global *g = CONST(pc->b)->p;
@@ -243,20 +251,25 @@ do_TAIL_GLOBAL_OF : {
     if (UNLIKELY(next != code || pc->a >> 1 || pc->op == CODE_TAIL_GLOBAL))
         goto tail_code;
     /* a function that calls itself, as loops do: nothing else changes than what was moved */
+    const int32_t *move = code->lists + pc->c;
+    for (int32_t left = *move++; left; left--, move += 2)
+        copy_value(&SLOT(move[0]), R(move[1]));
+    goto again;
+}
+
+    TAIL_FORM(0)
+    TAIL_FORM(1)
+    TAIL_FORM(2)
+
+again: /* the same code from its beginning; what is to be moved was moved */
     calls++;
     in->owned = 0;
     if (pc->a & 1 && code->internal)
         fp[-1].tail = ORIGIN();
-    const int32_t *move = code->lists + pc->c;
-    for (int32_t left = *move++; left; left--, move += 2)
-        copy_value(&SLOT(move[0]), R(move[1]));
     if (UNLIKELY(!(calls % CLEARED_EACH)))
-        goto start;
+        goto start; /* where an interrupt is seen, too */
     pc = code->instrs;
-    if (UNLIKELY(in->interrupt))
-        goto stopped;
     DISPATCH();
-}
 
 do_TAIL:
 do_TAIL_OF:
@@ -280,7 +293,7 @@ tail_code:
     in->owned = pc->a >> 1 ? given_arguments(in, code->gives[(pc->a >> 1) - 1]) : 0;
     if (next->internal && pc->a & 1)
         fp[-1].tail = ORIGIN();
-    if (pc->op == CODE_TAIL_OF || pc->op == CODE_TAIL_GLOBAL_OF) {
+    if (pc->op != CODE_TAIL && pc->op != CODE_TAIL_GLOBAL) {
         const int32_t *list = code->lists + pc->c, *end = list + 2 * *list;
         for (list++; list <= end; list += 2)
             copy_value(&SLOT(list[0]), R(list[1]));
@@ -411,6 +424,15 @@ do_DIV : {
     NEG_STRONG(STRONG_MUL, *)
     NEG_STRONG(STRONG_DIV, /)
 
+    FLOAT_FORMS_OF(ADD, l + r)
+    FLOAT_FORMS_OF(SUB, l - r)
+    FLOAT_FORMS_OF(MUL, l * r)
+    FLOAT_FORMS_OF(DIV, l / r)
+    FLOAT_FORMS_OF(STRONG_MUL, strong(l * r, l))
+    FLOAT_FORMS_OF(STRONG_DIV, strong(l / r, l))
+    FLOAT_FORMS_OF(NEG_STRONG_MUL, -strong(l * r, l))
+    FLOAT_FORMS_OF(NEG_STRONG_DIV, -strong(l / r, l))
+
 do_NEG : {
     const Value *l = R(pc->b);
     if (UNLIKELY(!negate_scalar(l, &SLOT(pc->a))))
@@ -470,46 +492,20 @@ do_DATA:
     SLOT(pc->a) = value_data(R(pc->c)->p, &SLOT(pc->b));
     NEXT();
 
-do_DATA_OF : {
-    const DataLayout *layout = CONST(pc->c)[1].p;
-    uint32_t n = layout->n;
-    const int32_t *from = code->lists + pc->b;
-    const uint64_t *heads = layout->heads;
-    size_t bytes = sizeof(Data) + n * sizeof(uint64_t);
-    Data *d = cell_take(in, bytes);
-    if (UNLIKELY(!d)) {
-        SAVE();
-        d = cell_new(in, bytes);
-    }
-    d->layout = layout;
-    uint64_t differ = 0;
-    for (uint64_t *to = d->words, *end = to + n; to < end; to++, from++, heads++) {
-        const Value *v = R(*from);
-        differ |= head(v) ^ *heads;
-        memcpy(to, &v->i, sizeof *to);
-    }
-    if (UNLIKELY(differ)) {
-        SAVE();
-        Value fields[DATA_OF_MOST];
-        for (uint32_t i = 0; i < n; i++)
-            fields[i] = *R(code->lists[pc->b + (int32_t)i]);
-        d->layout = data_layout(layout->ctor, fields);
-        code->consts[(pc->c >> 4) + 1].p = (void *)(uintptr_t)d->layout;
-    }
-    put_pointer(&SLOT(pc->a), VAL_CTOR, d);
-    NEXT();
-}
+    DATA_OF(, layout->n, R)
+    DATA_OF(_2, 2, S)
+    DATA_OF(_3, 3, S)
+    DATA_OF(_4, 4, S)
 
 do_TUPLE:
     SAVE();
     SLOT(pc->a) = value_tuple(&SLOT(pc->b), (uint32_t)pc->c);
     NEXT();
 
-do_TUPLE_OF : {
-    const int32_t *from = code->lists + pc->b;
-    MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c);
-    NEXT();
-}
+    TUPLE_OF(, (uint32_t)pc->c, R)
+    TUPLE_OF(_2, 2, S)
+    TUPLE_OF(_3, 3, S)
+    TUPLE_OF(_4, 4, S)
 
 do_PROJ : {
     const Value *v = R(pc->b);
@@ -537,7 +533,7 @@ do_POP_FRAME : {
     copy_value(to, t->items);
     if (UNLIKELY(to->tag == VAL_TUPLE && !to->p))
         NEXT();
-    take_frame(in, t, 0, pc->x, to);
+    take_frame(in, t, t->n, 0, pc->x, to);
     pc = code->instrs + pc->a;
     DISPATCH();
 }
@@ -548,10 +544,23 @@ do_NEXT_FRAME : {
     copy_value(at, t->items);
     if (UNLIKELY(at->tag == VAL_TUPLE && !at->p))
         NEXT();
-    take_frame(in, t, 1, pc->x - 1u, &SLOT(pc->c) + 1);
+    take_frame(in, t, t->n, 1, pc->x - 1u, &SLOT(pc->c) + 1);
     pc = code->instrs + pc->a;
     DISPATCH();
 }
+
+do_UNPACK_LAST : {
+    const Value *v = R(pc->b);
+    Tuple *t = v->p;
+    if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
+        BUG("a frame is a value with tag %u", v->tag);
+    take_frame(in, t, t->n, (uint32_t)pc->c, pc->x, &SLOT(pc->a));
+    NEXT();
+}
+
+    FRAME_FORMS(2)
+    FRAME_FORMS(3)
+    FRAME_FORMS(4)
 
 do_UNPACK_CALLED:
 do_UNPACK : {
@@ -560,15 +569,6 @@ do_UNPACK : {
     if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
         BUG("projection %d of a value with tag %u", pc->c + pc->x - 1, v->tag);
     copy_values(&SLOT(pc->a), t->items + pc->c, pc->x);
-    NEXT();
-}
-
-do_UNPACK_LAST : {
-    const Value *v = R(pc->b);
-    Tuple *t = v->p;
-    if (UNLIKELY(v->tag != VAL_TUPLE || !t || (uint32_t)pc->c + pc->x > t->n))
-        BUG("a frame is a value with tag %u", v->tag);
-    take_frame(in, t, (uint32_t)pc->c, pc->x, &SLOT(pc->a));
     NEXT();
 }
 
@@ -691,17 +691,10 @@ do_GET_FIELD:
     SLOT(pc->a) = data_get(*R(pc->b), (uint32_t)pc->c);
     NEXT();
 
-do_GET_FIELDS:
-    copy_fields(&SLOT(pc->a), R(pc->b)->p, (uint32_t)pc->c, pc->x);
-    NEXT();
-
-do_NEXT_FIELDS : {
-    Value *at = &SLOT(pc->b);
-    const Data *d = at->p;
-    copy_fields(&SLOT(pc->a), d, (uint32_t)pc->c, pc->x - 1u);
-    copy_fields(at, d, (uint32_t)pc->c + pc->x - 1, 1);
-    NEXT();
-}
+    FIELDS(, pc->x)
+    FIELDS(_2, 2)
+    FIELDS(_3, 3)
+    FIELDS(_4, 4)
 
 do_GET_ITEM:
     copy_value(&SLOT(pc->a), &((const Tuple *)R(pc->b)->p)->items[pc->c]);

@@ -21,14 +21,17 @@ static inline void copy_values(Value *to, const Value *from, uint32_t n) {
         copy_value(to, from);
 }
 
+/* Where the number of parts is a constant, the loop over them is written out. */
+#define EACH_PART _Pragma("GCC unroll 4")
+
 /* n fields of data, from `first` on. What they refer to is looked at soon. */
 static inline void copy_fields(Value *to, const Data *d, uint32_t first, uint32_t n) {
     const uint64_t *words = d->words + first, *heads = d->layout->heads + first;
-    for (Value *end = to + n; to < end; to++, words++, heads++) {
-        memcpy(to, heads, sizeof *heads);
-        memcpy(&to->i, words, sizeof *words);
-        if (to->tag == VAL_CTOR)
-            __builtin_prefetch(to->p);
+    EACH_PART for (uint32_t i = 0; i < n; i++) {
+        memcpy(&to[i], &heads[i], sizeof *heads);
+        memcpy(&to[i].i, &words[i], sizeof *words);
+        if (to[i].tag == VAL_CTOR)
+            __builtin_prefetch(to[i].p);
     }
 }
 
@@ -80,36 +83,36 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
     in->free_cells[size] = cell;
 }
 
-/* A tuple of `many` operands of a list. The state is saved only where the collector may run. */
-#define MAKE_TUPLE(at, list, many)                                                                 \
+/* A tuple of `many` operands of a list, which `get` finds. The state is saved only where the collector may run. */
+#define MAKE_TUPLE(at, list, many, get)                                                            \
     do {                                                                                           \
-        uint32_t left = (many);                                                                    \
+        uint32_t all = (many);                                                                     \
         const int32_t *item = (list);                                                              \
-        size_t bytes = sizeof(Tuple) + left * sizeof(Value);                                       \
+        size_t bytes = sizeof(Tuple) + all * sizeof(Value);                                        \
         Tuple *made = cell_take(in, bytes);                                                        \
         if (UNLIKELY(!made)) {                                                                     \
             SAVE();                                                                                \
             made = cell_new(in, bytes);                                                            \
         }                                                                                          \
         *(void **)made = NULL;                                                                     \
-        made->n = left;                                                                            \
-        for (Value *made_item = made->items; left; made_item++, item++, left--)                    \
-            copy_value(made_item, R(*item));                                                       \
+        made->n = all;                                                                             \
+        EACH_PART for (uint32_t part = 0; part < all; part++)                                      \
+            copy_value(&made->items[part], get(item[part]));                                       \
         put_pointer(&(at), VAL_TUPLE, made);                                                       \
     } while (0)
 
-/* Copies n items of a frame, from `first` on, and gives the frame back. Nothing is kept alive by it. */
-static inline void take_frame(Interp *in, Tuple *t, uint32_t first, uint32_t n, Value *to) {
-    Value *from = t->items, *end = from + first, *last = from + t->n;
-    cell_free(in, t, sizeof(Tuple) + t->n * sizeof(Value));
-    for (; from < end; from++)
-        from->p = NULL;
-    for (end += n; from < end; to++, from++) {
-        copy_value(to, from);
-        from->p = NULL;
+/* Copies n items of a frame of so many, from `first` on, and gives the frame back. Nothing is kept alive by it. */
+static inline void take_frame(Interp *in, Tuple *t, uint32_t all, uint32_t first, uint32_t n,
+                              Value *to) {
+    cell_free(in, t, sizeof(Tuple) + all * sizeof(Value));
+    for (uint32_t i = 0; i < first; i++)
+        t->items[i].p = NULL;
+    EACH_PART for (uint32_t i = 0; i < n; i++) {
+        copy_value(&to[i], &t->items[first + i]);
+        t->items[first + i].p = NULL;
     }
-    for (; UNLIKELY(from < last); from++)
-        from->p = NULL;
+    for (uint32_t i = first + n; i < all; i++)
+        t->items[i].p = NULL;
 }
 
 /* Puts the last field into the data that waits for it: Note [Calls in a last field]. */
@@ -121,5 +124,110 @@ static inline void fill_hole(Value *base, Value v) {
     else
         data_set(base[FILL_LAST], i, v);
 }
+
+/* ---- instructions with forms: Note [Forms] in eval/code.h ---- */
+
+#define MOVES_OF(form, n, get)                                                                     \
+    do_MOVES##form : {                                                                             \
+        Value *to = &SLOT(pc->a);                                                                  \
+        const int32_t *from = code->lists + pc->b;                                                 \
+        EACH_PART for (uint32_t i = 0; i < (n); i++) copy_value(&to[i], get(from[i]));             \
+        NEXT();                                                                                    \
+    }
+
+/* The parts that the caller takes go to its slots. */
+#define HAND_PARTS(n, from, get)                                                                   \
+    do {                                                                                           \
+        Value items[PARTS_MOST];                                                                   \
+        EACH_PART for (uint32_t i = 0; i < (n); i++) copy_value(&items[i], get((from)[i]));        \
+        RESUME();                                                                                  \
+        Value *to = &SLOT(pc->a);                                                                  \
+        EACH_PART for (uint32_t i = 0; i < (n); i++) copy_value(&to[i], &items[i]);                \
+        NEXT();                                                                                    \
+    } while (0)
+
+#define RETURN_FORM(n)                                                                             \
+    do_RETURN_OF_##n : {                                                                           \
+        const Instr *next_pc = fp[-1].pc;                                                          \
+        if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED || next_pc->x != (n) || next_pc->c))        \
+            goto do_RETURN_OF;                                                                     \
+        HAND_PARTS(n, code->lists + pc->b, S);                                                     \
+    }
+
+#define TAIL_FORM(n)                                                                               \
+    do_TAIL_GLOBAL_OF_##n : {                                                                      \
+        const Cell *cell = CONST(pc->b)[1].p;                                                      \
+        const Global *g = CONST(pc->b)->p;                                                         \
+        if (UNLIKELY(cell->source != g->value || g->broken ||                                      \
+                     ((const Closure *)cell->value.p)->code != code))                              \
+            goto do_TAIL_GLOBAL_OF;                                                                \
+        const int32_t *move = code->lists + pc->c + 1;                                             \
+        EACH_PART for (int i = 0; i < (n); i++) copy_value(S(move[2 * i]), S(move[2 * i + 1]));    \
+        goto again;                                                                                \
+    }
+
+#define DATA_OF(form, many, get)                                                                   \
+    do_DATA_OF##form : {                                                                           \
+        const DataLayout *layout = CONST(pc->c)[1].p;                                              \
+        uint32_t n = (many);                                                                       \
+        const int32_t *from = code->lists + pc->b;                                                 \
+        size_t bytes = sizeof(Data) + n * sizeof(uint64_t);                                        \
+        Data *d = cell_take(in, bytes);                                                            \
+        if (UNLIKELY(!d)) {                                                                        \
+            SAVE();                                                                                \
+            d = cell_new(in, bytes);                                                               \
+        }                                                                                          \
+        d->layout = layout;                                                                        \
+        uint64_t differ = 0;                                                                       \
+        EACH_PART for (uint32_t i = 0; i < n; i++) {                                               \
+            const Value *v = get(from[i]);                                                         \
+            differ |= head(v) ^ layout->heads[i];                                                  \
+            memcpy(&d->words[i], &v->i, sizeof v->i);                                              \
+        }                                                                                          \
+        if (UNLIKELY(differ)) {                                                                    \
+            SAVE();                                                                                \
+            change_layout(code, pc, bases, d);                                                     \
+        }                                                                                          \
+        put_pointer(&SLOT(pc->a), VAL_CTOR, d);                                                    \
+        NEXT();                                                                                    \
+    }
+
+#define TUPLE_OF(form, n, get)                                                                     \
+    do_TUPLE_OF##form : {                                                                          \
+        MAKE_TUPLE(SLOT(pc->a), code->lists + pc->b, n, get);                                      \
+        NEXT();                                                                                    \
+    }
+
+/* Of frames that are taken whole; the first of a loop, which is another, is left to the instructions themselves. */
+#define FRAME_FORMS(count)                                                                         \
+    do_POP_FRAME_##count : {                                                                       \
+        Tuple *t = frame_at(S(pc->b));                                                             \
+        if (UNLIKELY(t->n != (count) || (t->items->tag == VAL_TUPLE && !t->items->p)))             \
+            goto do_POP_FRAME;                                                                     \
+        take_frame(in, t, count, 0, count, S(pc->c));                                              \
+        pc = code->instrs + pc->a;                                                                 \
+        DISPATCH();                                                                                \
+    }                                                                                              \
+    do_NEXT_FRAME_##count : {                                                                      \
+        Value *at = S(pc->b);                                                                      \
+        Tuple *t = frame_at(at);                                                                   \
+        if (UNLIKELY(t->n != (count) || (t->items->tag == VAL_TUPLE && !t->items->p)))             \
+            goto do_NEXT_FRAME;                                                                    \
+        copy_value(at, t->items);                                                                  \
+        take_frame(in, t, count, 1, (count)-1, S(pc->c) + 1);                                      \
+        pc = code->instrs + pc->a;                                                                 \
+        DISPATCH();                                                                                \
+    }
+
+#define FIELDS(form, n)                                                                            \
+    do_GET_FIELDS##form : copy_fields(S(pc->a), R(pc->b)->p, (uint32_t)pc->c, n);                  \
+    NEXT();                                                                                        \
+    do_NEXT_FIELDS##form : {                                                                       \
+        Value *at = S(pc->b);                                                                      \
+        const Data *d = at->p;                                                                     \
+        copy_fields(S(pc->a), d, (uint32_t)pc->c, (n)-1u);                                         \
+        copy_fields(at, d, (uint32_t)pc->c + (n)-1, 1);                                            \
+        NEXT();                                                                                    \
+    }
 
 #endif

@@ -152,6 +152,37 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head() reads tag, the
         NEXT();                                                                                    \
     }
 
+static inline void put_float(Value *to, uint64_t h, double f) {
+    memcpy(to, &h, sizeof h);
+    to->f = f;
+}
+
+/* The product or quotient v, or the zero on its left. */
+static inline double strong(double v, double left) {
+    return UNLIKELY(v != v) && left == 0.0 ? left : v;
+}
+
+/* Forms (Note [Forms] in eval/code.h): what an operator makes of the floats l and r, rounded once. */
+#define FLOAT_FORM(name, form, left, right, value)                                                 \
+    do_##name##_##form : {                                                                         \
+        const Value *left_at = left(pc->b), *right_at = right(pc->c);                              \
+        uint64_t h = head(left_at);                                                                \
+        if (UNLIKELY(h != head(right_at)))                                                         \
+            goto do_##name;                                                                        \
+        double l = left_at->f, r = right_at->f, v = value;                                         \
+        if (LIKELY(h == HEAD_OF(DT_F64)))                                                          \
+            put_float(&SLOT(pc->a), h, v);                                                         \
+        else if (LIKELY(h == HEAD_OF(DT_F32)))                                                     \
+            put_float(&SLOT(pc->a), h, (float)v);                                                  \
+        else                                                                                       \
+            goto do_##name;                                                                        \
+        NEXT();                                                                                    \
+    }
+#define FLOAT_FORMS_OF(name, value)                                                                \
+    FLOAT_FORM(name, SS, S, S, value)                                                              \
+    FLOAT_FORM(name, SK, S, CONST, value)                                                          \
+    FLOAT_FORM(name, KS, CONST, S, value)
+
 /* The same for operators that are alone of their kind: false where the operands are of another. */
 static inline bool divide_scalars(const Value *l, const Value *r, Value *out) {
     uint64_t h = head(l);

@@ -27,5 +27,8 @@
 
 /* Rewrites the resolver's instructions. own_code has looked at them: it sees the plain forms only. */
 void tighten_code(Resolver *r);
+/* ---- eval/form.c ---- */
+/* After that, each instruction that has a form for where its operands are becomes that form: Note [Forms] in code.h. */
+void choose_forms(Resolver *r);
 
 #endif
