@@ -9,13 +9,13 @@ of which each is a fault that somebody could make: a sign, a factor or a term th
 kink or tie, the wrong arm, an accumulator that is taken to be absent, a step left out. Of these `--count` are drawn
 by `--seed`, evenly from the kinds. Each edit is made in a copy of the tree, built incrementally, judged, undone:
 
-    rules     an edited rule by the cases of its operator in property/gradients.py, and by property/zero_cotangents.py
-    programs  2,000 random programs of property/derivatives.py, until one of them is wrong
+    rules     an edited rule by the cases of its operator in property/gradients.py and property/zero_cotangents.py
     goldens   tests/golden/grad and tests/golden/ad
+    programs  2,000 random programs of property/derivatives.py, until one of them is wrong
 
 It tells of each who found it first. More than one in fifty that nobody finds is a failure. With --work=DIR the copy,
-its build and the verdicts stay there, and a run that was interrupted goes on; --only takes the edits that have a word
-in their description. An edit that does not compile is no edit: the next of its kind is drawn in its stead.
+its build and the verdicts stay there, and a run that was interrupted, or ended by --minutes, goes on with the tests as they are
+then; --again judges once more what survived. --only takes the edits that have a word in their description. An edit that does not compile is no edit: the next of its kind is drawn in its stead.
 """
 import argparse
 import collections
@@ -25,15 +25,18 @@ import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import mutate
 
-PROGRAMS, FILE = 2000, 50
+PROGRAMS = 2000
 FOUND = 0.98
 RULES = ["prelude/derivatives.rly", "prelude/derivatives_nn.rly"]
 PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/backs.c", "passes/reverse/derive.c",
@@ -100,6 +103,7 @@ class Edit:
         self.begin, self.end, self.new = m.start(), m.end(), new
         self.line = text.count("\n", 0, m.start()) + 1
         self.old = m.group()
+        self.names_rule = bool(re.search(r"^(?:derivative|tangent) $", text[:m.start()], re.M))
         begin, end = text.rfind("\n", 0, m.start()) + 1, text.find("\n", m.end())
         self.what = (text[begin:m.start()] + new + text[m.end():end]).strip()
         before = text.count(self.old, 0, m.start())
@@ -133,6 +137,8 @@ def draw(found, seed):
     rows = [rng.sample(edits, len(edits)) for edits in found.values()]
     while any(rows):
         for row in rows:
+            while row and row[-1].names_rule:  # a rule of another operator: the reader's matter
+                row.pop()
             if row:
                 yield row.pop()
 
@@ -148,21 +154,34 @@ def run_tests(command, folder, limit):
 
 
 def judge(tree, folder, edit):
-    """(who finds the edit, in which words)"""
+    """(who finds the edit, in which words). What costs little comes first."""
     relay = os.path.join(folder, "relay")
     tests = os.path.join(tree, "tests")
-    stages = [("programs", [os.path.join(tests, "property/derivatives.py"), relay, "--programs=%d" % PROGRAMS,
-                            "--first"], 1800),
-              ("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=--jit=on", "golden",
-                           "golden/grad", "golden/ad"], 1800)]
-    if edit.path in RULES:
-        stages.insert(0, ("rules", [os.path.join(tests, "property/gradients.py"), relay, "--only", edit.item], 600))
-        stages.insert(1, ("rules", [os.path.join(tests, "property/zero_cotangents.py"), relay], 600))
-    for who, command, limit in stages:
+    rule = [("rules", [os.path.join(tests, "property/gradients.py"), relay, "--only", edit.item], 600),
+            ("rules", [os.path.join(tests, "property/zero_cotangents.py"), relay, "--only", edit.item], 600)]
+    programs = [("programs", [os.path.join(tests, "property/derivatives.py"), relay, "--programs=%d" % PROGRAMS,
+                              "--first"], 1800)]
+    goldens = [("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=--jit=on", "golden",
+                            "golden/grad", "golden/ad"], 1800)]
+    for who, command, limit in rule + goldens + programs if edit.path in RULES else programs + goldens:
         failed, words = run_tests([sys.executable] + command, folder, limit)
         if failed:
             return who, words
     return "SURVIVED", ""
+
+
+def put_back(work, tree):
+    """Takes back an edit that an interrupted run left, and takes the tests as they are now."""
+    with tarfile.open(os.path.join(work, "tree.tar")) as archive:
+        for name in RULES + PASSES:
+            text, path = archive.extractfile(name).read(), os.path.join(tree, name)
+            with open(path, "rb") as f:
+                changed = f.read() != text
+            if changed:
+                with open(path, "wb") as f:
+                    f.write(text)
+    shutil.copytree(os.path.join(mutate.ROOT, "tests"), os.path.join(tree, "tests"), dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def prepare(work, configure):
@@ -177,6 +196,8 @@ def prepare(work, configure):
         subprocess.run(["tar", "-xf", archive, "-C", tree], check=True)
         subprocess.run(["./bootstrap"], cwd=tree, capture_output=True, check=True)
         subprocess.run(["../configure", "-q", *shlex.split(configure)], cwd=folder, capture_output=True, check=True)
+    else:
+        put_back(work, tree)
     if not mutate.build(folder):
         sys.exit("the tree does not build")
     return tree, folder
@@ -205,6 +226,8 @@ def main():
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--only", default="")
     parser.add_argument("--list", action="store_true", help="shows the edits and makes none")
+    parser.add_argument("--again", action="store_true", help="judges once more what survived")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begins with no edit after so many")
     parser.add_argument("--configure", default="")
     options = parser.parse_args()
     if options.list:
@@ -218,9 +241,12 @@ def main():
         if os.path.exists(state):
             with open(state, encoding="utf-8") as f:
                 verdicts = json.load(f)
+        if options.again:
+            verdicts = {key: verdict for key, verdict in verdicts.items() if verdict[0] != "SURVIVED"}
+        end = time.monotonic() + 60 * options.minutes
         by = collections.Counter()
         for edit in draw(find_edits(tree), options.seed):
-            if sum(by.values()) == options.count:
+            if sum(by.values()) == options.count or time.monotonic() > end:
                 break
             if options.only not in str(edit):
                 continue
@@ -235,6 +261,7 @@ def main():
         mutate.build(folder)
     done, survived = sum(by.values()), by["SURVIVED"]
     print(", ".join("%s found %d" % (who, n) for who, n in sorted(by.items()) if who != "SURVIVED"))
+    print("%d of %d edits judged" % (done, options.count))
     print("%d passed, %d failed, 0 skipped" % (done - survived, survived))
     return 1 if survived > (1 - FOUND) * done else 0
 

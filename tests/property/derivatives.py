@@ -38,7 +38,7 @@ import _draw
 from process import PATIENCE, SLOW, run_program
 
 WHOLE = 8000  # `make check` runs a quarter of them, and `make check-long` a million besides
-FILE = 100  # programs
+FILE, SMALL = 100, 20  # programs of a file; with --first
 ADJOINT, ERROR, CENTRAL = 1e-11, 1e-8, 1e-7
 DIFFERS = "other bits than by the reference evaluator:"
 STEPS = 1200  # in making a program smaller
@@ -213,7 +213,8 @@ def main():
         with open(options.state, encoding="utf-8") as f:
             state = json.load(f)
     first = state["seed"] * 10000000
-    files = [range(first + i, first + min(i + FILE, count)) for i in range(state["done"], count, FILE)]
+    size = SMALL if options.first else FILE
+    files = [range(first + i, first + min(i + size, count)) for i in range(state["done"], count, size)]
     jobs = len(os.sched_getaffinity(0))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for at in range(0, len(files), jobs):

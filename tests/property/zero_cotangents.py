@@ -6,7 +6,7 @@ Each element-wise operator of ops/elementwise.def that takes floats is derived, 
 partial is 0, infinite, nan or out of range, with a cotangent and tangents of zero: every derivative is zero. Of two arguments
 all pairs of such points are taken. How many partials were not finite is told: a test at which all are finite would prove nothing.
 
-    zero_cotangents.py RELAY
+    zero_cotangents.py RELAY [--only OPERATOR]
 """
 import argparse
 import os
@@ -55,10 +55,13 @@ def operators():
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("relay")
+    p.add_argument("--only", help="this operator alone")
     options = p.parse_args()
     passed, failures = 0, []
     for dtype in ("float32", "float64"):
         for n, op in operators():
+            if options.only and op != options.only:
+                continue
             text = HEAD.replace("DTYPE", dtype) + (UNARY if n == 1 else BINARY).format(op=op)
             with tempfile.NamedTemporaryFile("w", suffix=".rly", prefix="zero-") as f:
                 f.write(text)
