@@ -195,14 +195,32 @@ static Expr *call_behind_block(Expr *call) {
     return close_links(&links, result);
 }
 
+/* A derivative with the bindings that its function stands behind before it: `deriv({ let w = v; fn (x) { x * w } })`, as a
+ * copied literal gets names for what it captured, is `{ let w = v; deriv(fn (x) { x * w }) }`. */
+static Expr *open_function(Links *links, Expr *e) {
+    if (e->kind == EXPR_LET)
+        return open_links(links, e);
+    if (!is_derivative(e))
+        return e;
+    Expr *fn = open_function(links, e->a);
+    if (fn == e->a)
+        return e;
+    Expr *copy = expr_copy(e);
+    copy->a = fn;
+    return copy;
+}
+
 static Expr *derive_expr(void *ctx, Expr *e) {
     Deriver *d = ctx;
     Expr *known = map_find(&d->done, e);
     if (known)
         return known;
     pass_visit(d->ctx);
-    Expr *result = e;
-    if (e->kind == EXPR_LET) {
+    Links links = {0};
+    Expr *result = is_derivative(e) ? open_function(&links, e) : e;
+    if (links.len) {
+        result = derive_expr(d, close_links(&links, result));
+    } else if (e->kind == EXPR_LET) {
         find_literals(d, e);
         result = expr_map_block(e, derive_expr, d);
     } else if (is_derivative(e)) {
