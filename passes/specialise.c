@@ -226,6 +226,13 @@ static void note_types(Site *s) {
     }
 }
 
+/* A local function stands in copies of the function around it, each with types of its own. */
+static void note_types_of_local(Site *s) {
+    for (size_t i = 0; i < s->params.len; i++)
+        vec_push(&s->types, sym_intern(type_text(s->params.data[i]->type)));
+    vec_push(&s->types, sym_intern(type_text(s->fn->fn->body->type)));
+}
+
 static void keep_instance(Family *family, Instance *m) {
     if (family->members.len < MOST)
         vec_push(&family->members, m);
@@ -357,6 +364,8 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
         Var *v = take(&s, call->args[i], s.fn->fn->params[i], 0);
         map_set(&s.vars.vars, s.fn->fn->params[i], expr_var(v, v->span));
     }
+    if (s.self)
+        note_types_of_local(&s);
     Instances *all = instances_of(in->ctx);
     Family *family = map_find(&all->families, fn_written(s.fn));
     if (!family)
@@ -364,7 +373,7 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
     Instance *m = find_instance(family, &s.key, &s.types);
     if (!m)
         m = make_instance(&s, family, call);
-    if (!m || (m->strayed && s.types.len))
+    if (!m || (m->strayed && s.vars.mono))
         return m ? specialise_with(in, call, false) : NULL;
     if (callee->kind == EXPR_GLOBAL)
         pass_depend(in->ctx, callee->global);
