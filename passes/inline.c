@@ -427,8 +427,8 @@ static Expr *inline_block(Inliner *in, Expr *e, Expr *fn) {
     for (;;) {
         pass_visit(in->ctx);
         if (e->kind == EXPR_LET) {
-            if (specialise_loop(in, e))
-                map_set(&in->loops, e->var, e->a);
+            if (specialise_local(in, e))
+                map_set(&in->locals, e->var, e);
             bind(in, &links, expr_copy(e), e->var, inline_expr(in, e->a), e->a);
             e = e->body;
         } else if (fn) {

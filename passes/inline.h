@@ -9,12 +9,12 @@
 
 typedef struct Inliner {
     PassCtx *ctx;
-    Map done;  /* Expr -> what became of it */
-    Map atoms; /* Var -> the name or literal that stands for it */
-    Map taken; /* the function literals whose binders already stand in the result */
-    Map known; /* Var -> the function literal that a `let` or a call binds it to */
-    Map loops; /* Var of a `let` that is recursive and only called -> its function literal */
-    Map uses;  /* Var -> how often it is mentioned */
+    Map done;   /* Expr -> what became of it */
+    Map atoms;  /* Var -> the name or literal that stands for it */
+    Map taken;  /* the function literals whose binders already stand in the result */
+    Map known;  /* Var -> the function literal that a `let` or a call binds it to */
+    Map locals; /* Var of a `let` of a function literal that is called -> the `let` */
+    Map uses;   /* Var -> how often it is mentioned */
     Map calls; /* Var -> how often of those it is called, not within a function literal other than its own */
     Map literals;        /* Var of a recursive `let` -> its function literal */
     Map visited;         /* while uses are counted */
@@ -55,8 +55,8 @@ Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ct
 /* A call, not yet visited, as a call of a copy that is made for the functions among its arguments. NULL where
  * there is none. */
 Expr *specialise_call(Inliner *in, Expr *call);
-/* Whether the recursive function of a `let` can become a definition of its own, and pays as one. */
-bool specialise_loop(Inliner *in, Expr *let);
+/* Whether the function of a `let` becomes a definition of its own where calls of it stay. */
+bool specialise_local(Inliner *in, const Expr *let);
 
 /* What `tree.map` or `tree.map2`, the definition g, does in this call where types say which leaves there are
  * (passes/leaves.c); NULL where they do not, or g is another definition. */

@@ -5,9 +5,10 @@
  *   def map__1(w, xs) { match (xs) { Cons(x, rest) => { let y = x * w; Cons(y, map__1(w, rest)) }, Nil => Nil } }
  *
  * What the function captures becomes parameters, and a call of the definition by itself that hands the function on
- * becomes a call of the copy. A local function that calls itself and is only called is made a definition so too,
- * where it captures a function. The copy (an *instance*) is a function of its own: it has the name of what it
- * is a copy of in messages, and a trace shows it as that.
+ * becomes a call of the copy. A local function that is only called is made a definition so, too, where its calls stay
+ * (Note [Calls that stay] in inline.c): no closure of it is made, and its derivative is that of a definition. The copy
+ * (an *instance*) is a function of its own: it has the name of what it is a copy of in messages, and a trace shows it as
+ * that.
  *
  * An instance is kept for its definition and the function literals it was made for, MOST of them a definition: a new
  * one then takes the place of the oldest. It is not made within an instance of the same definition unless it is that
@@ -25,10 +26,11 @@
 Expr *pass_specialise(PassCtx *ctx, Expr *e);
 
 enum {
-    MOST = 64,     /* instances of a definition */
-    AT_ONCE = 32,  /* instances made while one function is optimised */
-    LARGEST = 600, /* nodes of a function that is copied */
-    DEEPEST = 4,   /* functions that capture functions */
+    MOST = 64,            /* instances of a definition */
+    AT_ONCE = 32,         /* instances made while one function is optimised */
+    LARGEST = 600,        /* nodes of a function that is copied */
+    LARGEST_LOCAL = 4000, /* of a local one, of which nothing is left but the copy */
+    DEEPEST = 4,          /* functions that capture functions */
 };
 
 typedef VEC(const void *) Key;
@@ -66,8 +68,9 @@ size_t specialise_known(const PassCtx *ctx) {
 /* A call under consideration: what it gives to which function, as an instance would take it. */
 typedef struct Site {
     Inliner *in;
-    Expr *fn;  /* the function called, with the variables it captures */
-    Var *self; /* of a local function */
+    Expr *fn;          /* the function called, with the variables it captures */
+    const Expr *local; /* the `let` of a local function; or NULL */
+    Var *self;         /* of a local function that may call itself */
     Key key;
     VEC(Var *) params; /* of the instance */
     VEC(Expr *) args;  /* of its call */
@@ -186,21 +189,13 @@ static bool is_called(Expr *fn, const Var *v) {
 }
 
 static bool is_function(Inliner *in, Expr *arg) {
-    Expr *atom = inline_atom(in, arg), *fn = inline_known_function(in, atom);
-    return is_named_function(atom) || (fn && !fn->fn->keeps_captured);
+    Expr *atom = inline_atom(in, arg);
+    return is_named_function(atom) || inline_known_function(in, atom);
 }
 
-bool specialise_loop(Inliner *in, Expr *let) {
-    if (!in->specialises || in->nested || !let->rec || let->a->kind != EXPR_FN ||
-        map_find(&in->calls, let->var) != map_find(&in->uses, let->var))
-        return false;
-    VarVec free = {0};
-    expr_free_vars(let->a, &free);
-    for (size_t i = 0; i < free.len; i++)
-        if (free.data[i] != let->var && is_function(in, expr_var(free.data[i], let->span)) &&
-            is_called(let->a, free.data[i]))
-            return true;
-    return false;
+bool specialise_local(Inliner *in, const Expr *let) {
+    return in->specialises && !in->nested && let->var && let->a->kind == EXPR_FN &&
+           map_find(&in->calls, let->var) == map_find(&in->uses, let->var);
 }
 
 /* ---- instances ------------------------------------------------------------------------------- */
@@ -305,10 +300,10 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     }
     if (all->made > AT_ONCE)
         return NULL;
-    if (expr_count(s->fn, LARGEST) == LARGEST) {
-        pass_tell(ctx, TOLD_LEFT, "specialise", call->span,
-                  "left `%s`, which is given functions: it has %d nodes or more", name_of(s->fn),
-                  LARGEST);
+    uint32_t largest = s->local ? LARGEST_LOCAL : LARGEST;
+    if (expr_count(s->fn, largest) == largest) {
+        pass_tell(ctx, TOLD_LEFT, "specialise", call->span, "left `%s`%s: it has %u nodes or more",
+                  name_of(s->fn), s->local ? "" : ", which is given functions", largest);
         return NULL;
     }
     all->made++;
@@ -329,15 +324,28 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     return m;
 }
 
+/* What a local function captures. */
+static void take_captured(Site *s, const Expr *call) {
+    VarVec free = {0};
+    expr_free_vars(s->fn, &free);
+    for (size_t i = 0; i < free.len; i++) {
+        if (free.data[i] == s->self)
+            continue;
+        Var *v = take(s, expr_var(free.data[i], call->span), free.data[i], 0);
+        map_set(&s->vars.vars, free.data[i], expr_var(v, v->span));
+    }
+}
+
 /* with_types: the copy has the types that the call knows. */
 static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
     if (!in->specialises || in->nested || call->mode || call->drop || in->ctx->deps == NULL)
         return NULL;
     Expr *callee = inline_atom(in, call->a);
     Site s = {.in = in, .vars.renames = true};
-    if (callee->kind == EXPR_VAR) {
-        s.fn = map_find(&in->loops, callee->var);
-        s.self = callee->var;
+    s.local = callee->kind == EXPR_VAR ? map_find(&in->locals, callee->var) : NULL;
+    if (s.local) {
+        s.fn = s.local->a;
+        s.self = s.local->rec ? s.local->var : NULL;
     } else if (callee->kind == EXPR_GLOBAL) {
         s.fn = inline_known_function(in, callee);
     }
@@ -345,26 +353,18 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
         return NULL;
     for (uint32_t i = 0; i < call->nargs && !s.pays; i++)
         s.pays = is_function(in, call->args[i]) && is_called(s.fn, s.fn->fn->params[i]);
-    if (!s.pays && !s.self)
+    if (!s.pays && !s.local)
         return NULL;
     expr_mark_tails(s.fn);
-    s.vars.mono = with_types && !s.self ? mono_of_call(s.fn, call->args, call->nargs) : NULL;
+    s.vars.mono = with_types ? mono_of_call(s.fn, call->args, call->nargs) : NULL;
     note_types(&s);
-    if (s.self) {
-        VarVec free = {0};
-        expr_free_vars(s.fn, &free);
-        for (size_t i = 0; i < free.len; i++) {
-            if (free.data[i] == s.self)
-                continue;
-            Var *v = take(&s, expr_var(free.data[i], call->span), free.data[i], 0);
-            map_set(&s.vars.vars, free.data[i], expr_var(v, v->span));
-        }
-    }
+    if (s.local)
+        take_captured(&s, call);
     for (uint32_t i = 0; i < call->nargs; i++) {
         Var *v = take(&s, call->args[i], s.fn->fn->params[i], 0);
         map_set(&s.vars.vars, s.fn->fn->params[i], expr_var(v, v->span));
     }
-    if (s.self)
+    if (s.local)
         note_types_of_local(&s);
     Instances *all = instances_of(in->ctx);
     Family *family = map_find(&all->families, fn_written(s.fn));
@@ -379,9 +379,9 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
         pass_depend(in->ctx, callee->global);
     for (size_t i = 0; i < m->deps.len; i++)
         pass_depend(in->ctx, m->deps.data[i].global);
-    pass_tell(in->ctx, TOLD_DONE, "specialise", call->span,
-              "made the call of `%s` one of `%s`, a copy for the functions it is given",
-              name_of(s.fn), m->global->name->text);
+    pass_tell(in->ctx, TOLD_DONE, "specialise", call->span, "made the call of `%s` one of `%s`, %s",
+              name_of(s.fn), m->global->name->text,
+              s.local ? "a definition of its own" : "a copy for the functions it is given");
     Expr *result = expr_copy(call);
     Type **types = mem_new_n(Type *, s.args.len + 1);
     for (size_t i = 0; i < s.args.len; i++)

@@ -5,7 +5,7 @@
 A program is a function of float64 data (_draw.py): calls of definitions and of local functions, recursion, conditions,
 matches, records and tuples, and derivatives within. Its value and its derivatives backwards and forwards are shown; what it
 executes is counted, and what it leaves is that of the reference evaluator, to the bit. Those of which no code is made are told
-with --first, and more than three in a hundred are a failure.
+with --first, and more than five in a thousand are a failure.
 
     first_order.py RELAY [--share=F] [--seed=N] [--first]
 """
@@ -23,7 +23,7 @@ import _draw
 from process import PATIENCE, SLOW, run_program
 
 WHOLE, FILE = 2000, 20  # programs
-FEW = 0.03  # of them, of which no code is made
+FEW = 0.005  # of them, of which no code is made
 # Instructions that call a function which only the run knows, or make one, differentiate while running, or use references.
 REFUSED = ("call", "tail", "tail_of", "path", "closure", "grad", "ref", "read", "write", "bang")
 # What makes functions that are given to functions, kept, or called by name from within; "recursion" here is of definitions.
