@@ -316,8 +316,9 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
         return status;
     }
     int places[OP_MAX_OUTPUTS];
-    uint64_t placed = find_places(t, o, call, places);
-    bool viewed = !placed && may_view(t, o, call->dying);
+    bool viewed = may_view(
+        t, o, call->dying); /* before all: in place it would be copied to where it is */
+    uint64_t placed = viewed ? 0 : find_places(t, o, call, places);
     int32_t status = KERNEL_DONE;
     if (viewed) {
         make_views(t, o, outs);
@@ -327,7 +328,8 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
     }
     if (status != KERNEL_DONE)
         return status;
-    count_places(in, t, places, outs);
+    if (!viewed)
+        count_places(in, t, places, outs);
     release_dying(o, call->dying & ~placed);
     if (!placed)
         stack_share(in);
