@@ -279,9 +279,15 @@ static void count_places(Interp *in, const Template *t, const int *places, Tenso
         }
 }
 
+/* Whether a tensor has all of its buffer, so that a view of it keeps nothing else. */
+static bool is_whole(const Tensor *x) {
+    return x->count * (int64_t)dtype_size(x->dtype) == (int64_t)x->buffer->bytes;
+}
+
 /* Note [Results that are views]. A part of a tensor needs no copy, but it keeps the whole tensor in memory and out of
  * what may be written over. So all parts together are views (`split`), and so is what has all elements of a tensor that
- * ends here (`reshape`); any other part, like a row of a large matrix, is copied. */
+ * ends here or has its buffer for itself (`reshape`): the two share it, and what writes over one of them while the other
+ * is there takes the copy that is saved here. Any other part, like a row of a large matrix, is copied. */
 static bool may_view(const Template *t, const Operands *o, uint64_t dying) {
     if (!t->views)
         return false;
@@ -293,7 +299,9 @@ static bool may_view(const Template *t, const Operands *o, uint64_t dying) {
         count += shape_count(t->out[i].rank, t->out[i].shape, t->out[i].dtype);
     }
     uint32_t slot = t->views[0].slot;
-    return count == o->in[slot].tensor->count && (t->nout > 1 || (slot < 64 && dying >> slot & 1));
+    const Tensor *x = o->in[slot].tensor;
+    bool ends = slot < 64 && dying >> slot & 1;
+    return count == x->count && (t->nout > 1 || ends || is_whole(x));
 }
 
 static void make_views(const Template *t, const Operands *o, Tensor **outs) {
