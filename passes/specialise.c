@@ -81,7 +81,10 @@ typedef struct Site {
     bool pays;
 } Site;
 
-static Var *fresh_like(Mono *mono, const Var *v) {
+/* depth: 0 for what the function called has, more for what is of the caller, whose types are its own. Both may have parameters
+ * of one definition, where that is called within a copy of itself. */
+static Var *fresh_like(const Site *s, const Var *v, int depth) {
+    Mono *mono = depth ? NULL : s->vars.mono;
     Var *fresh = var_new(v->name, mono_type(mono, v->type), v->span);
     fresh->scheme = v->scheme;
     return fresh;
@@ -96,11 +99,11 @@ static Expr *link_of(Var *v, Expr *value, bool rec) {
 }
 
 /* An argument that is handed on as a value: the instance's parameter for it. `like`: whose name and type it takes. */
-static Var *take_value(Site *s, Expr *arg, const Var *like) {
+static Var *take_value(Site *s, Expr *arg, const Var *like, int depth) {
     Expr *atom = inline_atom(s->in, arg);
     Var *known = atom->kind == EXPR_VAR ? map_find(&s->given, atom->var) : NULL;
     if (!known) {
-        known = fresh_like(s->vars.mono, like);
+        known = fresh_like(s, like, depth);
         vec_push(&s->params, known);
         vec_push(&s->args, arg);
         if (atom->kind == EXPR_VAR)
@@ -127,13 +130,14 @@ static Var *take_function(Site *s, Expr *fn, const Var *like, int depth);
 static Var *take(Site *s, Expr *arg, const Var *like, int depth) {
     Expr *atom = inline_atom(s->in, arg);
     if (is_named_function(atom)) {
-        Var *v = fresh_like(s->vars.mono, like);
+        Var *v = fresh_like(s, like, depth);
         vec_push(&s->links, link_of(v, atom, false));
         vec_push(&s->key, atom->kind == EXPR_OP ? (const void *)atom->op : atom->global);
         return v;
     }
     Expr *fn = inline_known_function(s->in, atom);
-    return fn && depth < DEEPEST ? take_function(s, fn, like, depth + 1) : take_value(s, arg, like);
+    return fn && depth < DEEPEST ? take_function(s, fn, like, depth)
+                                 : take_value(s, arg, like, depth);
 }
 
 static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
@@ -142,15 +146,15 @@ static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
     vec_push(&s->key, fn_written(fn));
     Subst within = {.renames = true};
     for (size_t i = 0; i < free.len; i++) {
-        Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth);
+        Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth + 1);
         if (fn->fn->keeps_captured) { /* two that are one value stay two */
-            Var *own = fresh_like(s->vars.mono, v);
+            Var *own = fresh_like(s, v, depth + 1);
             vec_push(&s->links, link_of(own, expr_var(v, v->span), false));
             v = own;
         }
         map_set(&within.vars, free.data[i], expr_var(v, v->span));
     }
-    Var *v = fresh_like(s->vars.mono, like);
+    Var *v = fresh_like(s, like, depth);
     vec_push(&s->links, link_of(v, expr_substitute(&within, fn), false));
     return v;
 }
@@ -240,7 +244,7 @@ static Expr *instance_function(Site *s) {
     if (s->self) {
         Subst copy = {.renames = true};
         map_add(&copy.vars, &s->vars.vars);
-        Var *self = fresh_like(s->vars.mono, s->self);
+        Var *self = fresh_like(s, s->self, 0);
         map_set(&copy.vars, s->self, expr_var(self, s->self->span));
         map_set(&s->vars.vars, s->self, expr_var(self, s->self->span));
         vec_push(&s->links, link_of(self, expr_substitute(&copy, s->fn), true));
