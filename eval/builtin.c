@@ -32,7 +32,7 @@ Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...)
 
 /* ---- values of the prelude's types ----------------------------------------------------------- */
 
-static Ctor *find_ctor(const BuiltinCall *call, const char *name) {
+Ctor *builtin_ctor(const BuiltinCall *call, const char *name) {
     Ctor *c = env_prelude_ctor(call->in->env, name);
     if (!c)
         BUG("the prelude has no constructor `%s`", name);
@@ -40,8 +40,8 @@ static Ctor *find_ctor(const BuiltinCall *call, const char *name) {
 }
 
 Value builtin_list(const BuiltinCall *call, const Value *items, size_t n) {
-    Ctor *cons = find_ctor(call, "Cons");
-    Value list = value_data(find_ctor(call, "Nil"), NULL);
+    Ctor *cons = builtin_ctor(call, "Cons");
+    Value list = value_data(builtin_ctor(call, "Nil"), NULL);
     while (n-- > 0) {
         Value fields[2] = {items[n], list};
         list = value_data(cons, fields);
@@ -50,9 +50,9 @@ Value builtin_list(const BuiltinCall *call, const Value *items, size_t n) {
 }
 
 Value builtin_some(const BuiltinCall *call, Value v) {
-    return value_data(find_ctor(call, "Some"), &v);
+    return value_data(builtin_ctor(call, "Some"), &v);
 }
-Value builtin_none(const BuiltinCall *call) { return value_data(find_ctor(call, "None"), NULL); }
+Value builtin_none(const BuiltinCall *call) { return value_data(builtin_ctor(call, "None"), NULL); }
 
 bool builtin_list_next(Value *list, Value *item) {
     if (list->tag != VAL_CTOR || data_size(*list) != 2)

@@ -10,6 +10,8 @@
 #undef BUILTIN
 
 /* The prelude's List and Option. */
+/* A constructor of the prelude. */
+Ctor *builtin_ctor(const BuiltinCall *call, const char *name);
 Value builtin_list(const BuiltinCall *call, const Value *items, size_t n);
 Value builtin_some(const BuiltinCall *call, Value v);
 Value builtin_none(const BuiltinCall *call);

@@ -23,6 +23,8 @@ bool builtin_vmap_leaves(const BuiltinCall *call, Value *out) {
     LeafVec leaves = {0};
     if (!leaf_map_list(call, call->args[0], true, &leaves))
         return false;
+    for (size_t i = 0; i < leaves.len; i++)
+        leaves.data[i] = value_data(builtin_ctor(call, "_Leaf"), &leaves.data[i]);
     *out = builtin_list(call, leaves.data, leaves.len);
     return true;
 }
@@ -31,7 +33,7 @@ static Value put_leaf(LeafMap *m, Value x, Value y) {
     (void)x;
     if (!builtin_list_next(m->ctx, &y))
         BUG("vmap: fewer tensors than there were");
-    return y;
+    return data_get(y, 0);
 }
 
 bool builtin_vmap_refill(const BuiltinCall *call, Value *out) {
@@ -165,7 +167,8 @@ bool builtin_vmap_columns(const BuiltinCall *call, Value *out) {
         VEC(Value) column = {0};
         for (size_t i = 0; i < all.len; i++)
             vec_push(&column, all.data[i].data[k]);
-        vec_push(&columns, builtin_list(call, column.data, column.len));
+        Value list = builtin_list(call, column.data, column.len);
+        vec_push(&columns, value_data(builtin_ctor(call, "_Column"), &list));
     }
     *out = builtin_list(call, columns.data, columns.len);
     return true;

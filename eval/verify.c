@@ -63,7 +63,7 @@ typedef struct Meaning {
 struct Scope {
     const TypeDecl *decl;
     Meaning *params;
-    int64_t *exists; /* the sizes that this value has for itself; -1 while not known */
+    int64_t *exists; /* the sizes and dtypes that this value has for itself; -1 while not known */
 };
 
 enum { WAITING_MOST = 64 };
@@ -142,8 +142,8 @@ static bool leave_scope(Type **t, const Scope **scope) {
     return moved;
 }
 
-/* The place of a size that the value of this scope has for itself, or NULL. */
-static int64_t *own_size(const Type *t, const Scope *scope) {
+/* The place of a size or dtype that the value of this scope has for itself, or NULL. */
+static int64_t *own_part(const Type *t, const Scope *scope) {
     if (!scope || t->tag != TY_PARAM)
         return NULL;
     for (uint32_t i = 0; i < scope->decl->nexists; i++)
@@ -169,7 +169,7 @@ static DimKnown open_value(void *reader, Type *t, int64_t *out) {
     DimReader r = *(const DimReader *)reader;
     if (leave_scope(&t, &r.scope))
         return dim_evaluate(t, open_value, &r, out);
-    const int64_t *own = own_size(t, r.scope);
+    const int64_t *own = own_part(t, r.scope);
     if (own) {
         *out = *own;
         return *own < 0 ? DIM_NOT_KNOWN : DIM_KNOWN;
@@ -230,14 +230,17 @@ static bool match_waiting(Walk *w) {
     return true;
 }
 
+/* Whether a value is what its own part is; where that is not known, it is found by this value. */
+static bool match_own(int64_t *own, int64_t is) {
+    if (*own < 0)
+        *own = is;
+    return *own == is;
+}
+
 static bool match_open_dim(Walk *w, Type *t, const Scope *scope, int64_t size) {
-    int64_t *own = own_size(t, scope);
-    if (own) {
-        if (*own >= 0)
-            return *own == size;
-        *own = size;
-        return true;
-    }
+    int64_t *own = own_part(t, scope);
+    if (own)
+        return match_own(own, size);
     if (is_of_each(w, t))
         return true;
     const Note *note = find_note(w->notes, open_id(t));
@@ -317,6 +320,9 @@ static bool match_dtype(Walk *w, Type *t, const Scope *scope, DType dtype) {
         return t->dtype_value == dtype;
     if (!is_open(t))
         return t->tag == TY_ERROR;
+    int64_t *own = own_part(t, scope);
+    if (own)
+        return match_own(own, (int64_t)dtype);
     DTypeSet may = type_dtype_set(t);
     if (!(may >> dtype & 1))
         return false;

@@ -249,7 +249,7 @@ static Expr *data_body(const Loop *l, Expr *n) {
     Expr *call = b_call(&l->b, l->f, args, l->n, 0);
     call->type = l->row;
     Expr **parts = mem_new_n(Expr *, 4);
-    Type *leaf = type_tensor(type_any(KIND_SHAPE, NULL), type_param(sym_intern("b"), KIND_DTYPE));
+    Type *leaf = type_data(env_prelude_type(l->ctx->env, "_Leaf"), NULL, 0);
     parts[0] = b_fn(&l->b, "vmap", &t, 1, call);
     parts[1] = tuple_of_params(l);
     parts[2] = call_builtin(l, "vmap.leaves", args_of(tuple_of_params(l), NULL, NULL), 1,

@@ -207,6 +207,13 @@ static Type *rows_type(Infer *I, const AstType *t) {
     return type_error();
 }
 
+/* What a declaration does not declare is own to each value: sizes, and in the library dtypes. */
+static bool is_own_part(const Infer *I, const AstType *t, Kind kind) {
+    bool of_library = t->span.source && (t->span.source->flags & SOURCE_INTERNAL);
+    return I->in_decl && t->args.len == 0 &&
+           (kind == KIND_DIM || (kind == KIND_DTYPE && of_library));
+}
+
 /* A name as a type: a parameter, a dtype, String, a declared type. */
 static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     const Symbol *name = t->name;
@@ -250,11 +257,11 @@ static Type *name_type(Infer *I, const AstType *t, Kind kind) {
     }
     if (is_type && t->args.len == 2 && strcmp(name->text, "Rows") == 0)
         return rows_type(I, t);
-    if (kind == KIND_DIM && I->in_decl && t->args.len == 0) {
+    if (is_own_part(I, t, kind)) {
         AstTypeParam declared = {.name = name, .span = t->span};
         p = type_scope_bind(I, &declared);
         vec_push(&I->own_dims, p);
-        return param_type(I, p, KIND_DIM, t->span);
+        return param_type(I, p, kind, t->span);
     }
     return unknown_name(I, t, kind);
 }

@@ -408,6 +408,12 @@ bool infer_type_decls(Infer *I, Item *const *items, size_t n, TypeDecl **decls) 
 
 /* ---- instances ------------------------------------------------------------------------------- */
 
+Type *ctor_open_own(Infer *I, Type *own) {
+    own = type_resolve(own);
+    return own->kind == KIND_DTYPE ? solver_rigid(I->s, KIND_DTYPE, own->param.name)
+                                   : type_any(own->kind, own->origin);
+}
+
 CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening opening,
                               Type **exists) {
     const TypeDecl *decl = ctor->decl;
@@ -421,8 +427,8 @@ CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening o
         uint32_t k = decl->nparams + i;
         from[k] = decl->exists[i];
         to[k] = exists                    ? exists[i]
-                : opening == OPEN_UNKNOWN ? type_any(KIND_DIM, decl->exists[i]->origin)
-                                          : solver_var(I->s, KIND_DIM);
+                : opening == OPEN_UNKNOWN ? ctor_open_own(I, decl->exists[i])
+                                          : solver_var(I->s, type_resolve(decl->exists[i])->kind);
     }
     CtorInstance c;
     c.data = type_data((TypeDecl *)decl, to, decl->nparams);

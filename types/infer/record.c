@@ -32,7 +32,7 @@ Type **infer_opened(Infer *I, const Expr *value, const Ctor *ctor) {
         return own;
     own = mem_new_n(Type *, n);
     for (uint32_t i = 0; i < n; i++)
-        own[i] = type_any(KIND_DIM, NULL);
+        own[i] = ctor_open_own(I, ctor->decl->exists[i]);
     if (l) {
         if (!l->opened)
             l->opened = mem_new(Map);

@@ -388,6 +388,8 @@ typedef enum Opening {
  * ones as `opening` says. */
 CtorInstance ctor_instantiate(Infer *I, const Ctor *ctor, Type **args, Opening opening,
                               Type **exists);
+/* What stands for one of a declaration's own dims where a value is taken apart. */
+Type *ctor_open_own(Infer *I, Type *own);
 
 /* ---- infer/flow.c: types meeting ------------------------------------------------------------- */
 

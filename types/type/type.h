@@ -293,7 +293,7 @@ struct TypeDecl {
     uint32_t version; /* 0, or n: printed T#n after it was redefined at the prompt */
     uint32_t nparams;
     Type **params; /* TY_PARAMs with their kinds */
-    Type **exists; /* TY_PARAMs: dims of which each value has its own (LANGUAGE §2) */
+    Type **exists; /* TY_PARAMs, own to each value: dims (LANGUAGE §2), in the prelude dtypes */
     uint32_t nexists;
     uint32_t nctors;
     Ctor **ctors;
