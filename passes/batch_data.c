@@ -40,12 +40,6 @@ Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor) {
     return r;
 }
 
-static Pattern *pattern_new(PatternKind kind, Type *type, Span span) {
-    Pattern *p = mem_new(Pattern);
-    *p = (Pattern){.kind = kind, .type = type, .span = span};
-    return p;
-}
-
 static Type *type_of_field(Type *data, const Ctor *ctor, uint32_t i) {
     const TypeDecl *decl = data->decl;
     ctor = ctor_of_type(ctor, data);
@@ -56,8 +50,7 @@ static Type *type_of_field(Type *data, const Ctor *ctor, uint32_t i) {
 static Row *open_data(Batch *m, const Row *r, Type *t) {
     Ctor *ctor = ctor_of_values(t->decl->ctors[0]);
     uint32_t n = ctor->nfields;
-    Span span = m->b.span;
-    Pattern *made = pattern_new(PAT_CTOR, t, span);
+    Pattern *made = b_pattern(&m->b, PAT_CTOR, t);
     Row **parts = mem_new_n(Row *, (size_t)n + 1);
     Expr **fields = mem_new_n(Expr *, (size_t)n + 1);
     made->ctor = ctor;
@@ -65,17 +58,12 @@ static Row *open_data(Batch *m, const Row *r, Type *t) {
     made->args = mem_new_n(Pattern *, (size_t)n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Type *type = type_of_field(t, ctor, i);
-        made->args[i] = pattern_new(PAT_VAR, type, span);
+        made->args[i] = b_pattern(&m->b, PAT_VAR, type);
         made->args[i]->var = b_var(&m->b, "part", type);
         fields[i] = b_ref(&m->b, made->args[i]->var);
     }
-    Expr *e = expr_new(EXPR_MATCH, NULL, span);
-    e->a = r->e;
-    e->narms = 1;
-    e->arms = mem_new(Arm);
-    *e->arms = (Arm){.pattern = made, .body = b_tuple(&m->b, fields, n)};
-    e->type = e->arms->body->type;
-    Expr *all = block_let(m->block, "v", e);
+    Expr *all = block_let(m->block, "v",
+                          b_match(&m->b, r->e, made, b_tuple(&m->b, fields, n)));
     for (uint32_t i = 0; i < n; i++)
         parts[i] = row_same(b_proj(&m->b, all, i), fields[i]->type);
     Row *open = row_tuple(parts, n);

@@ -170,6 +170,21 @@ Expr *b_proj(const Build *b, Expr *tuple, uint32_t index) {
     return expr_proj(tuple, index, known ? t->args[index] : b_some_type("item"), b->span);
 }
 
+Pattern *b_pattern(const Build *b, PatternKind kind, Type *type) {
+    Pattern *p = mem_new(Pattern);
+    *p = (Pattern){.kind = kind, .type = type, .span = b->span};
+    return p;
+}
+
+Expr *b_match(const Build *b, Expr *value, Pattern *pattern, Expr *body) {
+    Expr *e = expr_new(EXPR_MATCH, body->type, b->span);
+    e->a = value;
+    e->narms = 1;
+    e->arms = mem_new(Arm);
+    *e->arms = (Arm){.pattern = pattern, .body = body};
+    return e;
+}
+
 Expr *block_let(Block *block, const char *name, Expr *value) {
     Var *v = var_new(sym_intern(name), value->type, value->span);
     Expr *link = expr_new(EXPR_LET, NULL, value->span);

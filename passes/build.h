@@ -42,6 +42,9 @@ Expr *b_unit(const Build *b);
 Expr *b_absent(const Build *b, Type *type);
 Expr *b_tuple(const Build *b, Expr **args, uint32_t n);
 Expr *b_proj(const Build *b, Expr *tuple, uint32_t index);
+Pattern *b_pattern(const Build *b, PatternKind kind, Type *type);
+/* match (value) { pattern => body } */
+Expr *b_match(const Build *b, Expr *value, Pattern *pattern, Expr *body);
 
 /* A block under construction: bindings and statements in order, then its value. */
 typedef struct Block {

@@ -74,17 +74,14 @@ static Expr **open_data(LeafWalk *w, Expr *data, Type *t, Type *const *fields, u
     if (t->tag == TY_TUPLE || t->decl->ctors[0]->field_names)
         return NULL;
     Expr **names = mem_new_n(Expr *, n + 1);
-    Pattern *p = mem_new(Pattern);
-    *p = (Pattern){.kind = PAT_CTOR,
-                   .span = w->b.span,
-                   .type = t,
-                   .ctor = ctor_of_values(t->decl->ctors[0]),
-                   .nargs = n};
+    Pattern *p = b_pattern(&w->b, PAT_CTOR, t);
+    p->ctor = ctor_of_values(t->decl->ctors[0]);
+    p->nargs = n;
     p->args = mem_new_n(Pattern *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Var *v = b_var(&w->b, "part", fields[i]);
-        p->args[i] = mem_new(Pattern);
-        *p->args[i] = (Pattern){.kind = PAT_VAR, .span = w->b.span, .type = fields[i], .var = v};
+        p->args[i] = b_pattern(&w->b, PAT_VAR, fields[i]);
+        p->args[i]->var = v;
         names[i] = b_ref(&w->b, v);
     }
     vec_push(&w->opened, ((Opened){data, p}));
@@ -172,12 +169,7 @@ Expr *leaves_function(Inliner *in, const Expr *call, const Global *g) {
     result = block_end(&w.block, result);
     while (w.opened.len) {
         Opened o = vec_pop(&w.opened);
-        Expr *match = expr_new(EXPR_MATCH, result->type, w.b.span);
-        match->a = o.data;
-        match->arms = mem_new_n(Arm, 1);
-        match->arms[0] = (Arm){.pattern = o.pattern, .body = result};
-        match->narms = 1;
-        result = match;
+        result = b_match(&w.b, o.data, o.pattern, result);
     }
     Expr *made = b_fn(&w.b, g->name->text, params, call->nargs, result);
     made->fn->name = g->value->fn->name;
