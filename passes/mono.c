@@ -170,6 +170,17 @@ static void settle_index(Expr *e) {
     e->type = call->type;
 }
 
+/* A constant stands where a variable of open sizes stood. */
+static void settle_constant(Expr *e) {
+    if (core_is_closed(e->type))
+        return;
+    uint32_t rank = (uint32_t)e->tensor->rank;
+    Type **dims = mem_new_n(Type *, rank + 1);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = type_dim_int(e->tensor->shape[i], NULL);
+    e->type = type_tensor(type_shape(dims, rank), type_dtype(e->tensor->dtype));
+}
+
 void mono_settle(Mono *m, Expr *copy) {
     DType t;
     copy->type = mono_type(m, copy->type);
@@ -184,6 +195,7 @@ void mono_settle(Mono *m, Expr *copy) {
             copy->type = type_scalar(t);
         }
         break;
+    case EXPR_CONST: settle_constant(copy); break;
     case EXPR_FIELD: settle_field(m, copy); break;
     case EXPR_INDEX: settle_index(copy); break;
     case EXPR_ZERO: copy->zero_type = mono_type(m, copy->zero_type); break;

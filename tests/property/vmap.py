@@ -127,6 +127,7 @@ PER_EXAMPLE = {
     "a record": (12, "type P { P { w: Tensor[(3, 4), float32], b: Tensor[(3,), float32] } } "
                      "def loss(p: P, x, y) { sum((nn.dense(x, p.w) + p.b - y) ** 2.0) } let p = P { w: w, b: w[:, 0] }; "
                      "vmap(fn (x, y) { let (l, (g, _, _)) = grad(loss)(p, x, y); (l, g) })(x, y)"),
+    "a constant": (2, "def by(x, w) { w @@ x } vmap(fn (x) { by(transpose(x), [0.5, 1.0, 2.0, 4.0]) })(x)"),
     "a tangent": (6, "vmap(fn (x, y) { jvp(fn (x) { sum(tanh(nn.dense(x, w))) })(x, x) })(x, y)"),
     "a gradient of a gradient": (19, "vmap(fn (x, y) { grad(fn (x) { sum(grad(fn (x) { sum(tanh(nn.dense(x, w))) })(x).1.0) })(x) })(x, y)"),
     "steps that are counted": (6, "vmap(fn (x, y) { loop(5, fn (h) { tanh(nn.dense(x, w)) + h }, zeros(shape=[1, 3])) })(x, y)"),
