@@ -2,7 +2,7 @@
 /* `vmap.rows(f, (x, …))`: f at all rows at once, where there is code for that (Note [All rows at once] in passes/vmap.h);
  * and `vmap.plan(f, (x, …))`, which gives that code as a function, for a derivative to follow (Note [Loops of vmap]).
  *
- * The code is made for one function, what it captures, and the dtypes and sizes of a row; not for the number of rows. A
+ * The code is made for one function, what it captures, and the constructors, dtypes and sizes of a row; not for the number of rows. A
  * captured function belongs to it, and what that captures likewise; a captured tensor is a parameter of the code, so
  * another one of its sizes takes the same code. Where something stands in the way, that is kept too.
  *
@@ -26,8 +26,9 @@ enum {
     MOST = 24, /* codes of one function: then the oldest makes room */
     MADE =
         100, /* codes made of one function: a program that meets ever new sizes runs loops from then on */
-    DEEPEST = 6,  /* functions that capture functions */
-    FAILURES = 3, /* after which code is not tried again */
+    DEEPEST = 6,      /* functions that capture functions */
+    FAILURES = 3,     /* after which code is not tried again */
+    MOST_PARTS = 512, /* of the data in one argument: the code has a variable for each tensor */
 };
 
 typedef struct RowsCode {
@@ -36,6 +37,7 @@ typedef struct RowsCode {
     Code *code;                 /* NULL: the loop runs */
     uint32_t ngiven;            /* of its first parameters: captured by `open`, */
     Expr *open;                 /* the same function, of the rows alone; made when asked for */
+    RowForm **forms;            /* of the arguments, whose constructors stand in the key */
     DependencyVec deps;
     int failures;
 } RowsCode;
@@ -107,7 +109,62 @@ static bool write_type(Str *out, Value v, int from_axis) {
     return true;
 }
 
-static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t n, int depth);
+/* What a row of an argument is made of; NULL where a tensor in it has no first axis, or there are too many parts. Its types
+ * are found by row_forms_settle. */
+static RowForm *form_of_value(Value v, uint32_t *parts) {
+    Type *type = type_of_value(v, 1);
+    if (type || ++*parts > MOST_PARTS)
+        return type ? row_form_leaf(type, false) : NULL;
+    v = value_primal(v);
+    switch ((ValueTag)v.tag) {
+    case VAL_STRING: return row_form_leaf(type_string(), true);
+    case VAL_CLOSURE:
+    case VAL_REF:
+    case VAL_BUILTIN: return row_form_leaf(NULL, true);
+    case VAL_TUPLE:
+    case VAL_CTOR: break;
+    case VAL_SCALAR:
+    case VAL_TENSOR:
+    case VAL_DUAL:
+    case VAL_ABSENT: return NULL;
+    }
+    uint32_t n = value_count(v);
+    RowForm **forms = mem_new_n(RowForm *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(forms[i] = form_of_value(value_part(v, i), parts)))
+            return NULL;
+    return row_form_parts(v.tag == VAL_CTOR ? data_ctor(v) : NULL, forms, n);
+}
+
+/* Writes what form_of_value gives of it. */
+static bool write_form(Str *out, Value v, uint32_t *parts) {
+    size_t before = out->len;
+    if (write_type(out, v, 1))
+        return true;
+    out->len = before;
+    v = value_primal(v);
+    if (++*parts > MOST_PARTS || v.tag == VAL_SCALAR || v.tag == VAL_TENSOR || v.tag == VAL_ABSENT)
+        return false;
+    if (v.tag == VAL_CTOR)
+        str_printf(out, "c%p ", (const void *)data_ctor(v));
+    else
+        str_printf(out, "%s%u ", v.tag == VAL_TUPLE ? "(" : "w", value_count(v));
+    for (uint32_t i = 0, n = value_count(v); i < n; i++)
+        if (!write_form(out, value_part(v, i), parts))
+            return false;
+    return true;
+}
+
+static bool write_forms(Str *out, const Tuple *xs) {
+    for (uint32_t i = 0; i < xs->n; i++) {
+        uint32_t parts = 0;
+        if (!write_form(out, xs->items[i], &parts))
+            return false;
+    }
+    return true;
+}
+
+static Expr *walk_closure(Walk *w, const Closure *c, RowForm *const *rows, uint32_t n, int depth);
 static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth);
 
 /* A name for a value, bound before the function. */
@@ -174,8 +231,8 @@ static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth) {
     return expr_var(given, var->span);
 }
 
-static Expr *derivative_of(Walk *w, GradKind kind, const Closure *c, Type *const *rows, uint32_t n,
-                           int depth) {
+static Expr *derivative_of(Walk *w, GradKind kind, const Closure *c, RowForm *const *rows,
+                           uint32_t n, int depth) {
     uint32_t at = 0;
     while (at < c->ncaptured && !c->code->captured[at])
         at++;
@@ -196,8 +253,8 @@ static Expr *derivative_of(Walk *w, GradKind kind, const Closure *c, Type *const
     return e;
 }
 
-/* The literal with other names for what it captures. rows: the types of its first n parameters, or NULL. */
-static Expr *literal_of(Walk *w, Expr *fn, Map *names, Type *const *rows, uint32_t n,
+/* The literal with other names for what it captures. rows: what its first n parameters are, or NULL. */
+static Expr *literal_of(Walk *w, Expr *fn, Map *names, RowForm *const *rows, uint32_t n,
                         const Code *code) {
     VEC(Var *) vars = {0};
     VEC(Expr *) are = {0};
@@ -211,7 +268,8 @@ static Expr *literal_of(Walk *w, Expr *fn, Map *names, Type *const *rows, uint32
     }
     for (uint32_t i = 0; rows && i < n && i < fn->fn->nparams; i++) {
         vec_push(&vars, fn->fn->params[i]);
-        vec_push(&are, expr_var(var_new(fn->fn->params[i]->name, rows[i], fn->span), fn->span));
+        vec_push(&are,
+                 expr_var(var_new(fn->fn->params[i]->name, rows[i]->type, fn->span), fn->span));
     }
     (void)w;
     s.mono = mono_of_rows(vars.data, are.data, (uint32_t)vars.len);
@@ -224,7 +282,7 @@ static bool is_marked(const Expr *fn) {
     return body->kind == EXPR_CALL && body->drop;
 }
 
-static Expr *walk_closure(Walk *w, const Closure *c, Type *const *rows, uint32_t n, int depth) {
+static Expr *walk_closure(Walk *w, const Closure *c, RowForm *const *rows, uint32_t n, int depth) {
     Expr *fn = c->fn->fn->base ? c->fn->fn->base : c->fn;
     const Code *code = code_of_fn(w->in, fn); /* a closure of the reference evaluator has none */
     GradKind kind;
@@ -272,7 +330,6 @@ typedef struct Making {
     const BuiltinCall *call;
     const Closure *f;
     RowsCode *made;
-    Type **rows;
     uint32_t n;
     bool follows;
 } Making;
@@ -282,10 +339,10 @@ static void make_code(void *arg) {
     Walk w = {.in = m->in, .makes = true, .follows = m->follows};
     BatchRefusal refusal;
     m->in->passes.diags = m->in->diags;
-    w.source.fn = walk_closure(&w, m->f, m->rows, m->n, 0);
+    w.source.fn = walk_closure(&w, m->f, m->made->forms, m->n, 0);
     if (!w.source.fn || w.failed)
         return;
-    w.source.rows = m->rows;
+    w.source.rows = m->made->forms;
     w.source.follows = m->follows;
     w.source.n = m->n;
     w.source.span = m->call->span;
@@ -318,12 +375,16 @@ static RowsCode *code_for(const BuiltinCall *call, const Closure *f, const Tuple
     code->key = str_text(&w->key);
     for (size_t i = 0; i < w->literals.len; i++)
         vec_push(&code->literals, w->literals.data[i]);
-    Making m = {in, call, f, code, mem_new_n(Type *, xs->n + 1), xs->n, w->follows};
-    for (uint32_t i = 0; i < xs->n; i++)
-        m.rows[i] = type_of_value(xs->items[i], 1);
-    if (mem_stack_left() > SPARE)
+    Making m = {in, call, f, code, xs->n, w->follows};
+    code->forms = mem_new_n(RowForm *, xs->n + 1);
+    for (uint32_t i = 0; i < xs->n; i++) {
+        uint32_t parts = 0;
+        code->forms[i] = form_of_value(xs->items[i], &parts);
+    }
+    bool fits = row_forms_settle(code->forms, xs->n);
+    if (fits && mem_stack_left() > SPARE)
         make_code(&m);
-    else
+    else if (fits)
         call_on_large_stack(in, make_code, &m);
     if (base->rows->members.len < MOST)
         vec_push(&base->rows->members, code);
@@ -360,9 +421,8 @@ bool builtin_vmap_rows(const BuiltinCall *call, Value *out) {
     if (call->args[0].tag != VAL_CLOSURE || !xs || mem_stack_left() < SPARE)
         return true;
     Walk w = {.in = in};
-    for (uint32_t i = 0; i < xs->n; i++)
-        if (!write_type(&w.key, xs->items[i], 1))
-            return true;
+    if (!write_forms(&w.key, xs))
+        return true;
     (void)walk_closure(&w, f, NULL, 0, 0);
     if (w.failed)
         return true;
@@ -442,9 +502,8 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
         return true;
     Walk w = {.in = in, .follows = true};
     str_add(&w.key, "followed ");
-    for (uint32_t i = 0; i < xs->n; i++)
-        if (!write_type(&w.key, xs->items[i], 1))
-            return true;
+    if (!write_forms(&w.key, xs))
+        return true;
     (void)walk_closure(&w, call->args[0].p, NULL, 0, 0);
     if (w.failed)
         return true;

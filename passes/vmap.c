@@ -341,44 +341,82 @@ Type *vmap_type_of_row(Type *t) {
     return type_tuple(rows, t->nargs);
 }
 
-static Type *type_of_rows(Type *row, Type *count) {
-    uint32_t rank;
-    Type **dims;
-    row = type_resolve(row);
-    if (row->tag == TY_TUPLE) {
-        Type **parts = mem_new_n(Type *, (size_t)row->nargs + 1);
-        for (uint32_t i = 0; i < row->nargs; i++)
-            if (!(parts[i] = type_of_rows(row->args[i], count)))
-                return NULL;
-        return type_tuple(parts, row->nargs);
-    }
-    if (row->tag != TY_TENSOR || !type_get_rank(row, &rank, &dims) || rank == TENSOR_MAX_RANK)
-        return NULL;
-    Type **all = mem_new_n(Type *, (size_t)rank + 1);
-    all[0] = count;
-    for (uint32_t i = 0; i < rank; i++)
-        all[i + 1] = dims[i];
-    return type_tensor(type_shape(all, rank + 1), row->tensor.dtype);
-}
-
-/* The function as a literal of its own whose parameters have the types of a row. */
-static Expr *literal_of_row(const Build *b, Expr *fn, Type *const *rows, uint32_t n) {
-    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
-    Var **params = mem_new_n(Var *, (size_t)n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        params[i] = b_var(b, "x", rows[i]);
-        args[i] = b_ref(b, params[i]);
-    }
+/* What the function gives where it takes these. */
+static Expr *body_of_row(const Build *b, Expr *fn, Expr **args, uint32_t n) {
     if (fn->kind == EXPR_GRAD || fn->kind == EXPR_GLOBAL)
-        return b_fn(b, "vmap", params, n, b_call(b, fn, args, n, 0));
+        return b_call(b, fn, args, n, 0);
     if (fn->kind == EXPR_OP && (uint32_t)fn->op->nargs == n && attrs_defaults(fn->op))
-        return b_fn(b, fn->op->name, params, n, b_op(b, fn->op, args, n, b_some_type("r")));
+        return b_op(b, fn->op, args, n, b_some_type("r"));
     if (fn->kind != EXPR_FN || fn->fn->nparams != n || (fn->fn->path && fn->fn->path->len))
         return NULL;
     Subst s = {.mono = mono_of_rows(fn->fn->params, args, n)};
     for (uint32_t i = 0; i < n; i++)
         map_set(&s.vars, fn->fn->params[i], args[i]);
-    return b_fn(b, "vmap", params, n, expr_substitute(&s, fn->fn->body));
+    return expr_substitute(&s, fn->fn->body);
+}
+
+/* The arguments of a function at all rows, down to the tensors in them. */
+typedef struct RowArgs {
+    Var **whole; /* the arguments: what stands for argument i, as often as there are rows */
+    VarVec
+        all; /* each leaf at all rows; what is whole is bound to this variable in each row, too */
+    VarVec rows;      /* each leaf as each row has it */
+    VarVec varying;   /* those of them that are no wholes: the parameters of one row, */
+    VEC(Expr *) args; /* and what they are at all rows */
+    VarVec same;      /* the wholes */
+} RowArgs;
+
+/* Makes the variables of one argument. False: a tensor in it has no room for an axis. */
+static bool add_row_arg(RowArgs *to, const Build *b, const RowForm *form, const char *name,
+                        Type *count, uint32_t at) {
+    RowFormVec leaves = {0};
+    row_form_leaves(form, &leaves);
+    for (size_t i = 0; i < leaves.len; i++) {
+        const RowForm *leaf = leaves.data[i];
+        Type *type = leaf->is_whole ? leaf->type : type_rows(leaf->type, count);
+        if (!type)
+            return false;
+        Var *all = b_var(b, form->parts ? "part" : name, type);
+        Var *row = leaf->is_whole ? all : b_var(b, "x", leaf->type);
+        vec_push(&to->all, all);
+        vec_push(&to->rows, row);
+        vec_push(leaf->is_whole ? &to->same : &to->varying, row);
+        if (!leaf->is_whole)
+            vec_push(&to->args, b_ref(b, all));
+    }
+    Type *type = form->parts ? type_rows(form->type, count) : NULL;
+    to->whole[at] = form->parts ? b_var(b, name, type ? type : b_some_type("rows"))
+                                : to->all.data[to->all.len - 1];
+    return true;
+}
+
+/* The function as a literal of the tensors in a row. */
+static Expr *literal_of_row(const Build *b, Expr *fn, RowForm *const *forms, uint32_t n,
+                            const RowArgs *of) {
+    Block block = {.b = b};
+    uint32_t at = 0;
+    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Expr *row = row_form_make(b, forms[i], of->rows.data, &at);
+        args[i] = forms[i]->parts ? block_let(&block, "x", row) : row;
+    }
+    Expr *body = body_of_row(b, fn, args, n);
+    return body ? b_fn(b, "vmap", of->varying.data, (uint32_t)of->varying.len,
+                       block_end(&block, body))
+                : NULL;
+}
+
+/* The body, where the arguments have been taken apart. */
+static Expr *open_rows(const Build *b, RowForm *const *forms, uint32_t n, const RowArgs *of,
+                       Expr *body) {
+    Pattern **patterns = mem_new_n(Pattern *, (size_t)n + 1);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        patterns[i] = row_form_pattern(b, forms[i], of->whole[i]->type, of->all.data, &at);
+    for (uint32_t i = n; i-- > 0;)
+        if (forms[i]->parts)
+            body = b_match(b, b_ref(b, of->whole[i]), patterns[i], body);
+    return body;
 }
 
 static Expr *with_links(Expr *body, Expr *const *links, size_t n) {
@@ -447,36 +485,37 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     Type *count = type_param(sym_intern("rows"), KIND_DIM);
     DependencyVec *outer = ctx->deps;
     *refusal = (BatchRefusal){"the function is not known before running", source->span};
-    Expr *fn = literal_of_row(&b, source->fn, source->rows, n);
+    Var **params = mem_new_n(Var *, source->given.len + n + 1);
+    VarVec given = {0};
+    for (size_t i = 0; i < source->given.len; i++) {
+        params[i] = source->given.data[i];
+        vec_push(&given, params[i]);
+    }
+    RowArgs rows = {.whole = params + source->given.len};
+    for (uint32_t i = 0; i < n; i++)
+        if (!add_row_arg(&rows, &b, source->rows[i], fmt_text("x%u", i + 1), count, i))
+            return NULL;
+    for (size_t i = 0; i < rows.same.len; i++)
+        vec_push(&given, rows.same.data[i]);
+    Expr *fn = literal_of_row(&b, source->fn, source->rows, n, &rows);
     if (!fn)
         return NULL;
-    Var **params = mem_new_n(Var *, source->given.len + n + 1);
-    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
-    for (size_t i = 0; i < source->given.len; i++)
-        params[i] = source->given.data[i];
-    for (uint32_t i = 0; i < n; i++) {
-        Type *type = type_of_rows(source->rows[i], count);
-        if (!type)
-            return NULL;
-        params[source->given.len + i] = b_var(&b, fmt_text("x%u", i + 1), type);
-        args[i] = b_ref(&b, params[source->given.len + i]);
-    }
     ctx->deps = deps;
-    fn = b_fn(&b, "vmap", fn->fn->params, n,
+    fn = b_fn(&b, "vmap", fn->fn->params, fn->fn->nparams,
               with_links(fn->fn->body, source->links.data, source->links.len));
     Opening opening = {.ctx = ctx};
     fn = open_let(&opening, fn);
     expr_mark_tails(fn);
     bool derives = false;
     /* Of a derivative of a derivative the inner one is a literal first. */
-    for (int i = 0; i < MOST_NESTED && run_pass(ctx, "derive", &fn, &source->given); i++)
+    for (int i = 0; i < MOST_NESTED && run_pass(ctx, "derive", &fn, &given); i++)
         derives = true;
-    run_pass(ctx, "inline", &fn, &source->given);
-    run_pass(ctx, "fold", &fn, &source->given);
+    run_pass(ctx, "inline", &fn, &given);
+    run_pass(ctx, "fold", &fn, &given);
     Subst retyped = {.mono = mono_of_nothing(), .renames = true};
     fn = expr_substitute(&retyped, fn); /* what was inlined has the types of its definition */
     effects_depend(ctx, fn);
-    Expr *body = batch_rows(ctx, fn, args, count, source->span, source->follows, refusal);
+    Expr *body = batch_rows(ctx, fn, rows.args.data, count, source->span, source->follows, refusal);
     ctx->deps = outer;
     if (body && source->follows && (derives || expr_any(body, lacks_derivative, ctx->env))) {
         *refusal = (BatchRefusal){"a derivative cannot follow it", source->span};
@@ -484,6 +523,7 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     }
     if (!body)
         return NULL;
+    body = open_rows(&b, source->rows, n, &rows, body);
     Expr *made = b_fn(&b, "vmap", params, (uint32_t)source->given.len + n, body);
     made->fn->is_instance = true;
     pass_check(ctx, made, NULL, "vmap");
@@ -530,22 +570,29 @@ static bool is_settled(Expr *fn, Type *const *rows, uint32_t n) {
     return !captured.len;
 }
 
+/* What each row is; NULL where types do not say of which constructors data is. */
+static RowForm **forms_of_rows(Type *const *rows, uint32_t n) {
+    RowForm **forms = mem_new_n(RowForm *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(forms[i] = row_form_of_type(rows[i])))
+            return NULL;
+    return row_forms_settle(forms, n) ? forms : NULL;
+}
+
 static void tell_vmap(Teller *t, Expr *e) {
     Expr *fn = e->a->kind == EXPR_VAR ? map_find(&t->literals, e->a->var) : e->a;
     Type *f = type_resolve(e->a->type);
     BatchRefusal refusal = {0};
-    if (!fn || f->tag != TY_FN || !is_settled(fn, f->args, f->nargs)) {
+    bool settled = fn && f->tag == TY_FN && is_settled(fn, f->args, f->nargs);
+    RowForm **rows = settled ? forms_of_rows(f->args, f->nargs) : NULL;
+    if (!rows) {
         pass_tell(t->ctx, TOLD_LEFT, "vmap", e->span,
-                  "tries all rows at once when it runs: the function and sizes are known then");
+                  "tries all rows at once when it runs: %s are known then",
+                  settled ? "the constructors of its data" : "the function and sizes");
         return;
     }
-    bool is_flat_call = type_resolve(f->fn.result)->tag != TY_DATA;
-    for (uint32_t i = 0; i < f->nargs; i++)
-        is_flat_call &= is_flat(f->args[i]);
-    VmapSource source = {.fn = fn, .rows = f->args, .n = f->nargs, .span = e->span};
-    if (!is_flat_call)
-        refusal = (BatchRefusal){"its rows are data", e->span};
-    else if (vmap_at_all_rows(t->ctx, &source, &t->deps, &refusal)) {
+    VmapSource source = {.fn = fn, .rows = rows, .n = f->nargs, .span = e->span};
+    if (vmap_at_all_rows(t->ctx, &source, &t->deps, &refusal)) {
         pass_tell(t->ctx, TOLD_DONE, "vmap", e->span, "runs all rows at once");
         return;
     }

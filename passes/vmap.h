@@ -20,13 +20,14 @@
  *     let plan = vmap.plan(f, (x, y));         (True, f at all rows), or (False, ()): eval/rows.c
  *     if plan.0 { plan.1(x, y) } else { <the loop> } }
  *
- * Which function f is, what it captured, and sizes are known when running; so what meets it keeps the twins. Data is taken apart and put together when running, as
- * the prelude's `_vmap_run` does. Where the number of arguments is not known before running, the closure says it. */
+ * Which function f is, what it captured, sizes, and the constructors of data are known when running; so what meets it keeps the twins. The loop takes data apart and puts
+ * it together when running, as the prelude's `_vmap_run` does; code for all rows is made for its constructors (row_form.h). Where the number of arguments is not known before running, the closure says it. */
 #ifndef PASSES_VMAP_H
 #define PASSES_VMAP_H
 
 #include "passes/batch.h"
 #include "passes/pass.h"
+#include "passes/row_form.h"
 
 /* What runs in place of e, an EXPR_GRAD: the loop, or e itself where it is no vmap or has an unknown number of
  * arguments. */
@@ -35,7 +36,7 @@ Expr *vmap_to_run(PassCtx *ctx, Expr *e);
  * capturing no more. NULL where fn is none.
  *
  * Note [All rows at once]. Which function it is, what that captures, and sizes are known when running, so it is there that
- * code for all rows is asked for (`vmap.rows` in eval/rows.c), once for each function and sizes of a row:
+ * code for all rows is asked for (`vmap.rows` in eval/rows.c), once for each function, and the constructors and sizes of a row:
  *
  *   else {
  *     let all = vmap.rows(f, (x, y));          (True, f at all rows), or (False, ())
@@ -50,7 +51,7 @@ typedef struct VmapSource {
     VEC(Expr *) links; /* `let`s without bodies that bind what it captures of functions */
     VarVec
         given; /* the other variables that it captures: their types are closed, or they are no tensors */
-    Type *const *rows; /* what it takes, closed */
+    RowForm *const *rows; /* what it takes, of closed types */
     uint32_t n;
     Span span;
     bool follows; /* a derivative will follow the code, which takes none itself */

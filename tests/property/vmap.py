@@ -118,6 +118,14 @@ def count_builds(relay, made, passed, failed):
     return passed, failed
 
 
+# Networks whose parameters are records: of a size, within records, with numbers that are no parameters.
+NETS = """type Lin[n, m] { Lin { w: Tensor[(n, m), float32], b: Tensor[(m,), float32] } }
+type Net { Net { one: Lin[4, 3], two: (Lin[3, 1], int32), n: int32, k: float32 } }
+def apply(l, x) { x @@ l.w + l.b }
+def predict(p: Net, x) { p.k * sum(apply(p.two.0, tanh(apply(p.one, x)))) + (float32) p.n }
+let ps : Rows[{rows}, Net] = Net { one: Lin { w: build(rows, fn (i) { transpose(w) * (float32) i }), b: y },
+  two: (Lin { w: build(rows, fn (i) { w[:, :1] }), b: y[:, :1] }, arange(rows)), n: arange(rows), k: y[:, 2] };
+"""
 # name -> (launches, expression): of per-example gradients and the like they are as many for 30 rows as for 10.
 PER_EXAMPLE = {
     "a gradient": (15, "let loss = fn (w, x, y) { sum((tanh(nn.dense(x, w)) - y) ** 2.0) }; vmap(fn (x, y) { grad(loss)(w, x, y) })(x, y)"),
@@ -127,6 +135,14 @@ PER_EXAMPLE = {
     "a record": (12, "type P { P { w: Tensor[(3, 4), float32], b: Tensor[(3,), float32] } } "
                      "def loss(p: P, x, y) { sum((nn.dense(x, p.w) + p.b - y) ** 2.0) } let p = P { w: w, b: w[:, 0] }; "
                      "vmap(fn (x, y) { let (l, (g, _, _)) = grad(loss)(p, x, y); (l, g) })(x, y)"),
+    "networks": (13, NETS + "vmap(predict)(ps, x)"),
+    "gradients by a network": (24, NETS + "let (l, (g, _)) = vmap(grad(predict))(ps, x); (l, g)"),
+    "a gradient within": (23, NETS + "vmap(fn (p: Net, (x, k)) { (k, deriv(fn (q: Net) { predict(q, x) * q.k })(p)) })(ps, (x, y))"),
+    "a derivative through networks": (44, NETS + "grad(fn (q, x) { sum(vmap(predict)(q, x) ** 2.0) })(ps, x)"),
+    "another record": (10, NETS + "vmap(fn (l: Lin[4, 3], x) { { l with b = sum(x, axis=[0])[1:] } })(ps.one, x)"),
+    "a sum over a List": (4, "vmap(fn (l: List[Tensor[(1, 4), float32]]) { foldl(fn (s, y) { s + sum(y) }, 0.0, l) })(list[x, 2.0 * x, x])"),
+    "a tree": (4, "type Tree { Leaf(float32), Fork(Tree, Tree) } let t : Rows[{rows}, Tree] = Fork(Leaf(y[:, 0]), Fork(Leaf(y[:, 1]), Leaf(y[:, 2]))); "
+                  "def total(t: Tree) { match (t) { Leaf(x) => x, Fork(a, b) => total(a) * total(b) } } vmap(total)(t)"),
     "a constant": (2, "def by(x, w) { w @@ x } vmap(fn (x) { by(transpose(x), [0.5, 1.0, 2.0, 4.0]) })(x)"),
     "a tangent": (6, "vmap(fn (x, y) { jvp(fn (x) { sum(tanh(nn.dense(x, w))) })(x, x) })(x, y)"),
     "a gradient of a gradient": (19, "vmap(fn (x, y) { grad(fn (x) { sum(grad(fn (x) { sum(tanh(nn.dense(x, w))) })(x).1.0) })(x) })(x, y)"),
@@ -224,7 +240,7 @@ def count_per_example(relay, passed, failed):
                 f.write(made + "\n")
                 f.flush()
                 before = run(relay, f.name, [])[2]
-                f.write(expression + "\n")
+                f.write(expression.replace("{rows}", str(rows)) + "\n")
                 f.flush()
                 loop = run(relay, f.name, ["--engine=reference"])
                 ways = [run(relay, f.name, flags) for flags in ([], ["--opt=2", "--check-core"])]
