@@ -250,7 +250,7 @@ static Row *operator_of(Batch *m, Expr *e, Row **in) {
     return r;
 }
 
-static Row **batch_all(Batch *m, Expr **args, uint32_t n) {
+Row **batch_all(Batch *m, Expr **args, uint32_t n) {
     Row **rows = mem_new_n(Row *, (size_t)n + 1);
     for (uint32_t i = 0; i < n; i++)
         if (!(rows[i] = batch_expr(m, args[i])))
@@ -302,8 +302,7 @@ static Expr *literal_of_global(Batch *m, Global *g) {
     return g->value;
 }
 
-/* The literal that a callee is known to be. */
-static Expr *known_function(Batch *m, Expr *e) {
+Expr *batch_known_function(Batch *m, Expr *e) {
     if (e->kind == EXPR_FN)
         return e;
     if (e->kind == EXPR_GLOBAL)
@@ -314,8 +313,7 @@ static Expr *known_function(Batch *m, Expr *e) {
     return r ? r->fn : NULL;
 }
 
-/* The row as the variable `name` has it, which is bound to it where it is the same for all rows. */
-static Row *name_row(Batch *m, Row *row, Expr *name) {
+Row *batch_name_row(Batch *m, Row *row, Expr *name) {
     if (row_depends(row))
         return row;
     Expr *link = expr_new(EXPR_LET, NULL, name->span);
@@ -343,48 +341,10 @@ static Row *apply_function(Batch *m, Expr *fn, Row **in, uint32_t n, Span span) 
     }
     s.mono = mono_of_rows(fn->fn->params, args, n);
     for (uint32_t i = 0; i < n; i++) {
-        in[i] = name_row(m, in[i], args[i]);
+        in[i] = batch_name_row(m, in[i], args[i]);
         map_set(&m->rows, params[i], in[i]);
     }
     return batch_expr(m, expr_substitute(&s, fn->fn->body));
-}
-
-/* A call of vmap(f) inside: f at its own rows first, which the rows outside then go through. */
-static Row *batch_inner(Batch *m, Expr *e) {
-    uint32_t rank;
-    Type **dims;
-    int64_t count;
-    Expr *fn = known_function(m, e->a->a);
-    Row **in = batch_all(m, e->args, e->nargs);
-    if (!in)
-        return NULL;
-    if (!fn || fn->fn->nparams != e->nargs)
-        return batch_give_up(m, "`vmap` of a function that is not known", e->span);
-    Expr **args = mem_new_n(Expr *, (size_t)e->nargs + 1);
-    Expr **rows = mem_new_n(Expr *, (size_t)e->nargs + 1);
-    Subst s = {0};
-    Type *counted = NULL;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        Var *v = var_new(sym_intern("x"), in[i]->type, e->span);
-        args[i] = expr_var(v, e->span);
-        map_set(&m->rows, v, name_row(m, in[i], args[i]));
-        Type *row = vmap_type_of_row(in[i]->type);
-        if (!row)
-            return batch_give_up(m, "`vmap` of an argument that is no tensor", e->span);
-        Type *t = vmap_tensor_in(in[i]->type);
-        counted = t && type_get_rank(t, &rank, &dims) && rank ? dims[0] : counted;
-        rows[i] = expr_var(var_new(sym_intern("x"), row, e->span), e->span);
-        map_set(&s.vars, fn->fn->params[i], rows[i]);
-    }
-    if (!counted || !type_get_int(counted, &count) || count < 1)
-        return batch_give_up(m, "`vmap` of rows that may be none", e->span);
-    s.mono = mono_of_rows(fn->fn->params, rows, e->nargs);
-    Var **params = mem_new_n(Var *, (size_t)e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++)
-        params[i] = rows[i]->var;
-    Expr *literal = b_fn(&m->b, "vmap", params, e->nargs, expr_substitute(&s, fn->fn->body));
-    Expr *all = batch_rows_within(m, literal, args, counted, e->span);
-    return all ? batch_expr(m, all) : NULL;
 }
 
 static const char *why_unknown(const Expr *callee) {
@@ -416,7 +376,7 @@ static Row *batch_call_form(Batch *m, Expr *e) {
     if (e->a->kind == EXPR_CTOR)
         return batch_constructor(m, e, e->a->ctor);
     Row *callee = batch_expr(m, e->a);
-    Expr *fn = callee && callee->fn ? callee->fn : known_function(m, e->a);
+    Expr *fn = callee && callee->fn ? callee->fn : batch_known_function(m, e->a);
     if (!callee)
         return NULL;
     if (!fn) {
@@ -609,7 +569,7 @@ static Row *batch_form(Batch *m, Expr *e) {
  * then nothing has been written, and the call stays. */
 static Row *try_open_call(Batch *m, Expr *e) {
     Type *t = type_resolve(e->type);
-    bool is_call = e->kind == EXPR_CALL && !e->mode && !e->drop && known_function(m, e->a);
+    bool is_call = e->kind == EXPR_CALL && !e->mode && !e->drop && batch_known_function(m, e->a);
     if (!is_call || t->tag != TY_TENSOR || core_is_closed(t))
         return NULL;
     Block *block = m->block;

@@ -93,6 +93,15 @@ Row *batch_operator_rows(Batch *m, const Expr *call, Row **in);
 /* x with `axes` new axes of size 1 before axis `at`. */
 Expr *batch_insert_axes(Batch *m, Expr *x, int64_t at, int64_t axes);
 
+/* The values of the arguments; NULL where one has none. */
+Row **batch_all(Batch *m, Expr **args, uint32_t n);
+/* The literal that a callee is known to be, or NULL. */
+Expr *batch_known_function(Batch *m, Expr *callee);
+/* The row as the variable `name` has it, which is bound to it where it is the same for all rows. */
+Row *batch_name_row(Batch *m, Row *row, Expr *name);
+
+/* batch_inner.c. A call of vmap(f) inside. */
+Row *batch_inner(Batch *m, Expr *e);
 /* batch_rows of a `vmap` inside: `outer` knows the functions that fn captures. */
 Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span span);
 

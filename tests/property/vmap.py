@@ -139,6 +139,8 @@ PER_EXAMPLE = {
     "gradients by a network": (24, NETS + "let (l, (g, _)) = vmap(grad(predict))(ps, x); (l, g)"),
     "a gradient within": (23, NETS + "vmap(fn (p: Net, (x, k)) { (k, deriv(fn (q: Net) { predict(q, x) * q.k })(p)) })(ps, (x, y))"),
     "a derivative through networks": (44, NETS + "grad(fn (q, x) { sum(vmap(predict)(q, x) ** 2.0) })(ps, x)"),
+    "networks of each row": (21, NETS + "vmap(vmap(predict))(build(rows, fn (i) { ps }), build(rows, fn (i) { x }))"),
+    "networks within": (14, NETS + "vmap(fn (x) { vmap(fn (p: Net) { predict(p, x) })(ps) })(x)"),
     "another record": (10, NETS + "vmap(fn (l: Lin[4, 3], x) { { l with b = sum(x, axis=[0])[1:] } })(ps.one, x)"),
     "a sum over a List": (4, "vmap(fn (l: List[Tensor[(1, 4), float32]]) { foldl(fn (s, y) { s + sum(y) }, 0.0, l) })(list[x, 2.0 * x, x])"),
     "a tree": (4, "type Tree { Leaf(float32), Fork(Tree, Tree) } let t : Rows[{rows}, Tree] = Fork(Leaf(y[:, 0]), Fork(Leaf(y[:, 1]), Leaf(y[:, 2]))); "
