@@ -375,6 +375,10 @@ static Row *batch_call_form(Batch *m, Expr *e) {
         return batch_give_up(m, "a derivative that is taken while running", e->span);
     if (e->a->kind == EXPR_CTOR)
         return batch_constructor(m, e, e->a->ctor);
+    if (batch_is_tree(e->a)) {
+        Row **in = batch_all(m, e->args, e->nargs);
+        return in ? batch_tree(m, e, in) : NULL;
+    }
     Row *callee = batch_expr(m, e->a);
     Expr *fn = callee && callee->fn ? callee->fn : batch_known_function(m, e->a);
     if (!callee)

@@ -18,13 +18,10 @@ Expr *batch_construct(Ctor *ctor, Expr **fields, Type *type, Span span) {
     return expr_call(e, fields, ctor->nfields, NULL, type, span);
 }
 
-Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor) {
-    Row **parts = mem_new_n(Row *, (size_t)ctor->nfields + 1);
+Row *batch_data(Batch *m, Ctor *ctor, Row **parts, Type *type, Span span) {
     Expr **same = mem_new_n(Expr *, (size_t)ctor->nfields + 1);
     bool depends = false;
     for (uint32_t i = 0; i < ctor->nfields; i++) {
-        if (!(parts[i] = batch_expr(m, e->args[i])))
-            return NULL;
         bool has_name = !parts[i]->e || parts[i]->e->kind == EXPR_VAR ||
                         parts[i]->e->kind == EXPR_LIT;
         if (!has_name)
@@ -34,10 +31,15 @@ Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor) {
     }
     Row *r = row_tuple(parts, ctor->nfields);
     r->ctor = ctor;
-    r->type = e->type;
+    r->type = type;
     if (!depends)
-        r->e = batch_construct(ctor, same, e->type, e->span);
+        r->e = batch_construct(ctor, same, type, span);
     return r;
+}
+
+Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor) {
+    Row **parts = batch_all(m, e->args, ctor->nfields);
+    return parts ? batch_data(m, ctor, parts, e->type, e->span) : NULL;
 }
 
 static Type *type_of_field(Type *data, const Ctor *ctor, uint32_t i) {
@@ -62,8 +64,7 @@ static Row *open_data(Batch *m, const Row *r, Type *t) {
         made->args[i]->var = b_var(&m->b, "part", type);
         fields[i] = b_ref(&m->b, made->args[i]->var);
     }
-    Expr *all = block_let(m->block, "v",
-                          b_match(&m->b, r->e, made, b_tuple(&m->b, fields, n)));
+    Expr *all = block_let(m->block, "v", b_match(&m->b, r->e, made, b_tuple(&m->b, fields, n)));
     for (uint32_t i = 0; i < n; i++)
         parts[i] = row_same(b_proj(&m->b, all, i), fields[i]->type);
     Row *open = row_tuple(parts, n);

@@ -9,9 +9,9 @@
 extern const Op op_add, op_index_add;
 
 static Row *give_up(Batch *m, const Expr *call) {
-    return batch_give_up(
-        m, fmt_text("`%s`, which has no rule for all rows at once", call->a->symbol->text),
-        call->span);
+    const Symbol *name = call->a->kind == EXPR_GLOBAL ? call->a->global->name : call->a->symbol;
+    return batch_give_up(m, fmt_text("`%s`, which has no rule for all rows at once", name->text),
+                         call->span);
 }
 
 static bool is_float_tensor(Type *t) {
@@ -32,13 +32,17 @@ static Row *fill(Batch *m, const Row *x, const Op *op, const Expr *call) {
                 return NULL;
         return row_like(open, parts, open->nparts);
     }
-    if (t->tag != TY_TENSOR)
+    if (t->tag != TY_TENSOR && t->tag != TY_STRING)
         return give_up(m, call);
     if (!is_float_tensor(t))
         return absent();
     Row **in = mem_new_n(Row *, 1);
     in[0] = (Row *)x;
     return batch_call(m, op, in, 1, attrs_defaults(op), t, call->span);
+}
+
+Row *batch_zeros(Batch *m, const Row *x, const Expr *call) {
+    return fill(m, x, &op_zeros_like, call);
 }
 
 /* ct in the form of x, with zeros where it is absent. */

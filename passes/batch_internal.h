@@ -107,6 +107,8 @@ Expr *batch_rows_within(Batch *outer, Expr *fn, Expr **args, Type *count, Span s
 
 /* batch_data.c: constructors, fields, `match`. */
 Row *batch_constructor(Batch *m, Expr *e, Ctor *ctor);
+/* Data of those parts, which are given names. */
+Row *batch_data(Batch *m, Ctor *ctor, Row **parts, Type *type, Span span);
 Row *batch_field(Batch *m, Expr *e);
 Row *batch_update(Batch *m, Expr *e);
 Row *batch_match(Batch *m, Expr *e);
@@ -119,5 +121,11 @@ Row *batch_join(Batch *m, Row *const *rows, Block *blocks, uint32_t n, Span span
 
 /* A call of a function of types/core/ad.def. */
 Row *batch_derivative(Batch *m, const Expr *call, Row **in);
+/* The zero gradient of x; call: what asks for it. */
+Row *batch_zeros(Batch *m, const Row *x, const Expr *call);
+
+/* batch_tree.c. Whether the callee is one of the prelude's builtins that look for the tensors in data, and a call of it. */
+bool batch_is_tree(const Expr *callee);
+Row *batch_tree(Batch *m, const Expr *call, Row **in);
 
 #endif

@@ -138,6 +138,8 @@ PER_EXAMPLE = {
     "networks": (13, NETS + "vmap(predict)(ps, x)"),
     "gradients by a network": (24, NETS + "let (l, (g, _)) = vmap(grad(predict))(ps, x); (l, g)"),
     "a gradient within": (23, NETS + "vmap(fn (p: Net, (x, k)) { (k, deriv(fn (q: Net) { predict(q, x) * q.k })(p)) })(ps, (x, y))"),
+    "a step of training": (67, "import optim; " + NETS + "let states = vmap(fn (p: Net) { optim.adam_init(p) })(ps); "
+                               "vmap(fn (p: Net, s, x) { optim.adam(0.05, p, deriv(fn (q) { predict(q, x) })(p), s) })(ps, states, x)"),
     "a derivative through networks": (44, NETS + "grad(fn (q, x) { sum(vmap(predict)(q, x) ** 2.0) })(ps, x)"),
     "networks of each row": (21, NETS + "vmap(vmap(predict))(build(rows, fn (i) { ps }), build(rows, fn (i) { x }))"),
     "networks within": (14, NETS + "vmap(fn (x) { vmap(fn (p: Net) { predict(p, x) })(ps) })(x)"),
