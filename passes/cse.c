@@ -6,7 +6,7 @@
  *   sin(x) * sin(x)                                     becomes   let t = sin(x); t * t
  *   let b = cast_like(a, x); f(b)                       becomes   f(a), where a and x are of one type
  *
- * Two expressions are the same if they apply the same operator, constructor or projection to the
+ * Two expressions are the same if they apply the same operator, constructor, projection or field to the
  * same names and literals. The first must have been evaluated wherever the second is: it is bound by a `let`
  * around it. Then the second one gives the same bits, and fails never, since the first did not; so what may fail or not
  * end may be shared, and only what meets references or the world may not. An expression that stands twice within one
@@ -76,6 +76,27 @@ static bool same_atom(const Expr *a, const Expr *b) {
     }
 }
 
+/* An operand of such a form: a name, a literal, or a tuple of these. */
+static bool is_simple(const Expr *e) {
+    if (e->kind != EXPR_TUPLE)
+        return is_atom(e);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_simple(e->args[i]))
+            return false;
+    return true;
+}
+
+static bool same_simple(const Expr *a, const Expr *b) {
+    if (a->kind != EXPR_TUPLE || b->kind != EXPR_TUPLE)
+        return same_atom(a, b);
+    if (a->nargs != b->nargs)
+        return false;
+    for (uint32_t i = 0; i < a->nargs; i++)
+        if (!same_simple(a->args[i], b->args[i]))
+            return false;
+    return true;
+}
+
 /* Whether e is of a form that is looked up: of names and literals only, once. */
 static bool is_looked_up(const Expr *e) {
     switch (e->kind) {
@@ -89,11 +110,12 @@ static bool is_looked_up(const Expr *e) {
         if (!e->nargs || !e->type || type_resolve(e->type)->tag != TY_TUPLE)
             return false;
         break;
-    case EXPR_PROJ: return e->a->kind == EXPR_VAR;
+    case EXPR_PROJ:
+    case EXPR_FIELD: return e->a->kind == EXPR_VAR;
     default: return false;
     }
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_atom(e->args[i]))
+        if (!is_simple(e->args[i]))
             return false;
     return true;
 }
@@ -109,13 +131,15 @@ static bool same(const Expr *a, const Expr *b) {
         return false;
     if (a->kind == EXPR_PROJ)
         return a->index == b->index && same_atom(a->a, b->a);
+    if (a->kind == EXPR_FIELD)
+        return a->field == b->field && same_atom(a->a, b->a);
     if (a->kind == EXPR_CALL &&
         (!same_callee(a->a, b->a) ||
          !(a->attrs == b->attrs ||
            (a->attrs && b->attrs && attrs_equal_values(a->attrs, b->attrs)))))
         return false;
     for (uint32_t i = 0; i < a->nargs; i++)
-        if (!same_atom(a->args[i], b->args[i]))
+        if (!same_simple(a->args[i], b->args[i]))
             return false;
     return true;
 }
@@ -128,6 +152,8 @@ static void *number_of(const Expr *e) {
     uintptr_t h = (uintptr_t)e->kind + 1;
     if (e->kind == EXPR_PROJ)
         h = mix(h, (uintptr_t)e->index + ((uintptr_t)e->a->var->id << 8));
+    if (e->kind == EXPR_FIELD)
+        h = mix(h, (uintptr_t)e->field ^ e->a->var->id);
     if (e->kind == EXPR_CALL)
         h = mix(h, (uintptr_t)e->a->op); /* or the symbol, constructor or global */
     for (uint32_t i = 0; i < e->nargs; i++) {

@@ -367,14 +367,22 @@ static bool others_are_atoms(const Expr *tuple, int32_t index) {
     return index >= 0 && (uint32_t)index < tuple->nargs;
 }
 
+/* The part of a tuple that stands in e, where the others do nothing: `(x, f(y)).1` is `f(y)`; else NULL. */
+static Expr *part_of_tuple(const Expr *e, const Expr *data) {
+    bool fits = e->kind == EXPR_PROJ && data->kind == EXPR_TUPLE &&
+                others_are_atoms(data, e->index);
+    return fits ? data->args[e->index] : NULL;
+}
+
 /* `{ let a = f(x); (x, a) }.1` is `{ let a = f(x); a }`. */
 static Expr *fold_part_of_block(Expr *e, Expr *block) {
     Links links = {0};
     block = open_links(&links, block);
-    if (e->kind == EXPR_PROJ && block->kind == EXPR_TUPLE && others_are_atoms(block, e->index))
-        return close_links(&links, block->args[e->index]);
-    Expr *part = expr_copy(e);
-    part->a = block;
+    Expr *part = part_of_tuple(e, block);
+    if (!part) {
+        part = expr_copy(e);
+        part->a = block;
+    }
     return close_links(&links, part);
 }
 
@@ -388,8 +396,9 @@ static Expr *fold_part(Folder *f, Expr *e) {
                                       : known->kind == EXPR_CALL && is_field(known->a->ctor, e));
     if (fits)
         return atom_at(known->args[e->index], e);
-    if (data == e->a)
-        return e;
+    Expr *part = part_of_tuple(e, data);
+    if (part || data == e->a)
+        return part ? part : e;
     Expr *copy = expr_copy(e);
     copy->a = data;
     return copy;

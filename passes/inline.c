@@ -396,19 +396,25 @@ static Expr *literal_for_call(Inliner *in, Expr *e) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+Expr *inline_open_block(Inliner *in, Links *links, Expr *block) {
+    while (block->kind == EXPR_LET) {
+        if (map_has(&in->taken, block)) {
+            Subst s = {.renames = true};
+            block = expr_substitute(&s, block);
+        }
+        map_set(&in->taken, block, block);
+        vec_push(links, expr_copy(block));
+        block = block->body;
+    }
+    return block;
+}
+
 /* Binds v to value before what follows, unless value is a name or literal that can replace v. A block that is
  * the value comes before it. before: the value as it was before it was visited: a function literal is known by that, with
  * all the variables it captures. */
 static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value, Expr *before) {
-    while (value->kind == EXPR_LET && in->replaces_calls) {
-        if (map_has(&in->taken, value)) {
-            Subst s = {.renames = true};
-            value = expr_substitute(&s, value);
-        }
-        map_set(&in->taken, value, value);
-        vec_push(links, expr_copy(value));
-        value = value->body;
-    }
+    if (in->replaces_calls)
+        value = inline_open_block(in, links, value);
     if (v && !let->rec && is_atom(value)) {
         map_set(&in->atoms, v, value);
         return;
@@ -561,6 +567,8 @@ Expr *inline_expr(Inliner *in, Expr *e) {
         result = inline_function(in, e);
     else
         result = expr_map_children(instance ? instance : e, inline_child, in);
+    if (in->replaces_calls)
+        result = lift_blocks(in, result);
     map_set(&in->done, e, result);
     return result;
 }

@@ -31,6 +31,11 @@ Expr *inline_root(Inliner *in, Expr *e);
 Expr *inline_expr(Inliner *in, Expr *e);
 void inline_count_uses(Inliner *in, Expr *e);
 
+/* The bindings of a block go to `links`, and its value is given; of another expression, it itself. */
+Expr *inline_open_block(Inliner *in, Links *links, Expr *block);
+/* e as a block, where arguments of it are blocks (passes/lift.c). */
+Expr *lift_blocks(Inliner *in, Expr *e);
+
 /* The function literal that an expression is known to be: itself, or what its variable is bound to. NULL
  * where it is not known. */
 Expr *inline_known_function(Inliner *in, Expr *e);
