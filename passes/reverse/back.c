@@ -248,6 +248,7 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     if (!callee)
         return;
     s->instance = callee;
+    callee->runs_again |= s->runs_again;
     if (s->runs_again && callee->named.len)
         refuse(w, "a checkpoint gives a value that is used elsewhere");
     alias_take(w, s);
@@ -256,9 +257,11 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         if (s->shared[i] && !place_give_form(callee, callee->slots[i], s->places[i]))
             refuse(w, "a frame holds another name of a value");
     }
-    Expr *frame = s->runs_again ? own_run_again(w, s, callee) : b_ref(&w->build, s->frame);
+    Expr *frame = callee->replays ? NULL
+                  : s->runs_again ? own_run_again(w, s, callee)
+                                  : b_ref(&w->build, s->frame);
     Back *called;
-    Expr *call = back_call(w, callee, s->places, frame, ct, s->e->args, &called);
+    Expr *call = back_call(w, callee, s->places, frame, ct, s->e, &called);
     if (!*back_out(called)) {
         w->is_dead = program->waits = true;
         return;

@@ -320,16 +320,19 @@ Expr *back_call_loop(Way *w, Expr *chain) {
     return call;
 }
 
-void add_kept_args(const Instance *n, Expr *const *given, Exprs *args) {
+void add_kept_args(const Instance *n, const Expr *call, Exprs *args) {
+    if (n->replays && replay_needs_self(n))
+        vec_push(args, call->a);
     for (size_t i = 0; !n->loops.len && i < n->kept.len; i++)
-        vec_push(args, given[param_number(n, n->kept.data[i])]);
+        vec_push(args, call->args[param_number(n, n->kept.data[i])]);
 }
 
-Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct,
-                Expr *const *given, Back **called) {
+Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, const Expr *call,
+                Back **called) {
     Str known = {0}, any = {0};
     Exprs args = {0};
-    vec_push(&args, frame);
+    if (frame)
+        vec_push(&args, frame);
     Expr **accs = mem_new_n(Expr *, n->nslots + 1);
     outline_add_ct(&known, ct, n->fn->fn->body->type);
     str_add(&any, ANY_SEED);
@@ -346,7 +349,7 @@ Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct
     for (uint32_t i = 0; i < n->nslots; i++)
         if (n->slots[i]->shared)
             outline_flatten(&text, accs[i], &args);
-    add_kept_args(n, given, &args);
+    add_kept_args(n, call, &args);
     if (!n->is_being_made && k->state == BACK_WAITS && mem_stack_left() > 2 * SPARE_STACK)
         back_make(k);
     return call_back(w, k, &args);

@@ -76,16 +76,24 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     if (kind == GRAD_VJP)
         params[nparams++] = b_var(&b, "c", b_some_type("ct"));
     Expr *call = b_call(&b, b_ref(&b, p->code->of), args, f->nparams, 0);
-    Expr *frame = block_let(&block, "T", forward_call(top, call, first_frame(&b)));
-    Expr *y = block_let(&block, "y", expr_proj(frame, 0, known_type(f->body->type, "y"), b.span));
+    Expr *frame = NULL, *value;
+    call->type = known_type(f->body->type, "y");
+    if (top->replays) {
+        value = value_call(top, call);
+    } else {
+        frame = block_let(&block, "T", forward_call(top, call, first_frame(&b)));
+        value = expr_proj(frame, 0, call->type, b.span);
+    }
+    Expr *y = block_let(&block, "y", value);
     Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
                                   : block_let(&block, "seed", ones_like(&b, y));
     if (kind == GRAD_VJP)
         block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
     Exprs back = {0};
-    vec_push(&back, frame);
+    if (frame)
+        vec_push(&back, frame);
     vec_push(&back, seed);
-    add_kept_args(top, args, &back);
+    add_kept_args(top, call, &back);
     Expr *g = expr_global(way->global, b_some_type("f"), b.span);
     Expr *call_back = b_call(&b, g, back.data, (uint32_t)back.len, 0);
     call_back->type = back_type(way, NULL);
@@ -209,8 +217,7 @@ static void make_ways_back(Program *p, Instance *top) {
 }
 
 /* Makes the ways back again until nothing new is learnt. */
-static Instance *settle_instances(Program *p, GradKind kind, Expr *source) {
-    Instance *top = top_instance(p, kind, source);
+static void settle_instances(Program *p, GradKind kind, Instance *top) {
     for (uint32_t round = 0; !p->why && (p->changed || !round); round++) {
         if (round > MAX_ROUNDS) {
             reverse_refuse(p, "what is shared does not settle");
@@ -224,7 +231,6 @@ static Instance *settle_instances(Program *p, GradKind kind, Expr *source) {
         else
             make_ways_back(p, top);
     }
-    return top;
 }
 
 /* Whether a function that n calls leads back to n. */
@@ -257,7 +263,7 @@ static bool leads_to(Instance *n, const Instance *to, Map *seen) {
     return !n->forward && steps_lead_to(n->body, to, seen);
 }
 
-static bool is_straight(Instance *n) {
+bool instance_is_straight(Instance *n) {
     Map seen = {0};
     if (n->loops.len && !n->forward)
         return false;
@@ -280,7 +286,13 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
             reverse_refuse(p, "a function with a derivative of its own");
     if (source->fn->path && source->fn->path->len)
         reverse_refuse(p, "a twin");
-    return p->why ? NULL : settle_instances(p, kind, source);
+    if (p->why)
+        return NULL;
+    Instance *top = top_instance(p, kind, source);
+    settle_instances(p, kind, top);
+    if (kind != GRAD_JVP && !p->why && replay_choose(p))
+        settle_instances(p, kind, top);
+    return top;
 }
 
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source, Known *given) {
@@ -311,7 +323,7 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
         if (p.instances.data[i]->reached) {
             Instance *n = p.instances.data[i];
             instance_finish(n);
-            bool straight = is_straight(n);
+            bool straight = instance_is_straight(n);
             note_calls(n->forward_global, straight);
             for (size_t k = 0; k < n->backs.len; k++)
                 if (n->backs.data[k]->state != BACK_UNREACHED)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
  * (place.c), the way back (back.c), which ways back there are (backs.c) and what they hand over (outline.c), tangents
- * (tangent.c) and which of them are read (demand.c), rules of operators (rule.c), the functions made (make.c), and what is
- * made of all of them (derive.c). */
+ * (tangent.c) and which of them are read (demand.c), rules of operators (rule.c), the functions made (make.c), which of
+ * them need no frames (replay.c), and what is made of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 
@@ -210,6 +210,9 @@ struct Instance {
     bool is_being_made;   /* one of its ways back is */
     VarVec
         kept; /* by the loops that pop frames, or where there are none by the ways back, beside these: keep_constants */
+    bool runs_again; /* for a checkpoint */
+    bool replays; /* its ways back take `kept` in place of a frame: Note [Replays] in reverse.h */
+    Map needed;   /* where it replays: Var, those of its variables that a way back reads */
     bool reached;
 };
 
@@ -398,6 +401,8 @@ typedef struct RuleUse {
 } RuleUse;
 
 /* ---- shape.c: Note [Known shapes] ---- */
+/* Whether tensors of the type have no axes. */
+bool shape_is_scalar(Type *t);
 /* The shape of an atom. own: what is known beside what n knows, or NULL. */
 const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom);
 /* That of an operator's result; NULL: nothing is known of it. */
@@ -523,15 +528,25 @@ Type *back_type(Back *k, Type *const *slots);
 Results back_results(Back *k, Block *block, Expr *value);
 /* Calls the loop that pops the frames of the function itself. */
 Expr *back_call_loop(Way *w, Expr *chain);
-/* Calls a way back of n, which was given these arguments and the slots of which are these places. */
-Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct,
-                Expr *const *given, Back **called);
-/* Adds those of the arguments of n that its way back takes beside a frame. */
-void add_kept_args(const Instance *n, Expr *const *given, Exprs *args);
+/* Calls a way back of n, which was called so and the slots of which are these places. frame: NULL where n replays. */
+Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, const Expr *call,
+                Back **called);
+/* Adds those of the arguments of a call of n that its way back takes beside a frame, or in place of it. */
+void add_kept_args(const Instance *n, const Expr *call, Exprs *args);
 
 /* What the way back of a loop, or of a function that calls itself, reads and what is the same in each step or call is no part
  * of the frames but goes beside them; parts of it are taken from it again. outside: the variables that the frame holds. */
 Expr *keep_constants(Instance *n, Expr *back, Map *outside);
+
+/* ---- replay.c: Note [Replays] in reverse.h ---- */
+/* Finds the instances that are replayed. true: there are some, and all ways back are to be made again. */
+bool replay_choose(Program *p);
+/* Whether the way back of one reads what the function captured. */
+bool replay_needs_self(const Instance *n);
+
+/* ---- derive.c ---- */
+/* Whether a function does not call itself, by whatever way. */
+bool instance_is_straight(Instance *n);
 
 /* ---- make.c ---- */
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,
@@ -543,11 +558,14 @@ SlotMap slots_apart(uint32_t n);
 bool slots_equal(const SlotMap *a, const SlotMap *b);
 /* Before the result of a return come the frames so far, where there are loops, and which return it is. */
 uint32_t frame_head(const Instance *n);
+/* A call of an instance that is replayed, for its value alone. */
+Expr *value_call(Instance *callee, Expr *call);
 void instance_finish(Instance *n);
 Global *instance_global(const char *name);
 /* Whether the call of a step is an operator that gives its first argument, which stands in place of it. */
 bool step_is_identity(Instance *n, const Step *s);
-void forward_steps(Instance *n, Steps *steps, Block *into);
+/* needed: of the variables that the steps bind those that are, where they run again; NULL: all of them. */
+void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
 Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);
 /* The branch of a step with these arms. */

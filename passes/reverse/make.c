@@ -164,6 +164,29 @@ Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
     return made;
 }
 
+static bool is_function(void *none, const Expr *e) {
+    (void)none;
+    return e->kind == EXPR_FN;
+}
+
+/* Whether the function serves for its value as it is: it makes no function that a copy would call by name, and is given none. */
+static bool is_as_written(const Instance *callee, const Expr *call) {
+    const Expr *f = call->a;
+    for (uint32_t i = 0; i < callee->fn->fn->nparams; i++)
+        if (callee->known[i])
+            return false;
+    return !callee->wants_self && !expr_any(callee->fn->fn->body, is_function, NULL) &&
+           (f->kind == EXPR_GLOBAL || (f->kind == EXPR_VAR && f->var == callee->program->code->of));
+}
+
+Expr *value_call(Instance *callee, Expr *call) {
+    if (is_as_written(callee, call))
+        return call;
+    Expr *made = forward_call(callee, call, NULL);
+    made->type = call->type;
+    return made;
+}
+
 static Expr *frame_of_loop(Instance *n, const Steps *end) {
     Build b = {end->call->span};
     if (counts_frames(n))
@@ -178,8 +201,6 @@ static Expr *frame_of_loop(Instance *n, const Steps *end) {
     frame->type = b_some_type("frames");
     return forward_call(n, end->call, frame);
 }
-
-static Expr *forward_end(Instance *n, Steps *steps);
 
 Expr *choices_of(const Step *s, Expr **bodies) {
     Expr *e = expr_copy(s->e);
@@ -196,23 +217,31 @@ Expr *choices_of(const Step *s, Expr **bodies) {
     return e;
 }
 
-static Expr *forward_inner(Instance *n, const Step *s) {
+static Expr *frame_of_choice(const Build *b, const Choice *c, uint32_t number, Expr *result) {
+    Expr **items = mem_new_n(Expr *, c->saved.len + 2);
+    uint32_t count = 0;
+    items[count++] = result;
+    items[count++] = expr_int(number, DT_I32, b->span);
+    add_saved(items, &count, &c->saved, b->span);
+    Expr *frame = b_tuple(b, items, count);
+    frame->type = b_some_type("frame");
+    return frame;
+}
+
+/* value, frame: which of the two is asked for. */
+static Expr *forward_inner(Instance *n, const Step *s, const Map *needed, bool value, bool frame) {
     Build b = {s->e->span};
     Expr **bodies = mem_new_n(Expr *, s->nchoices + 1);
     for (uint32_t i = 0; i < s->nchoices; i++) {
         const Choice *c = &s->choices[i];
         Block block = {.b = &b};
-        forward_steps(n, c->steps, &block);
-        Expr **items = mem_new_n(Expr *, c->saved.len + 2);
-        uint32_t count = 0;
-        items[count++] = c->steps->result;
-        items[count++] = expr_int(i, DT_I32, b.span);
-        add_saved(items, &count, &c->saved, b.span);
-        Expr *frame = b_tuple(&b, items, count);
-        frame->type = b_some_type("frame");
-        bodies[i] = block_end(&block, frame);
+        forward_steps(n, c->steps, needed, &block);
+        Expr *result = value ? c->steps->result : b_unit(&b);
+        bodies[i] = block_end(&block, frame ? frame_of_choice(&b, c, i, result) : result);
     }
-    return choices_of(s, bodies);
+    Expr *made = choices_of(s, bodies);
+    made->type = frame ? b_some_type("frame") : s->e->type;
+    return made;
 }
 
 void emit_let(Block *into, Var *v, Expr *value, bool rec) {
@@ -228,49 +257,67 @@ bool step_is_identity(Instance *n, const Step *s) {
            (is_identity(s->e) || shape_keeps(n, s->e));
 }
 
-void forward_steps(Instance *n, Steps *steps, Block *into) {
+static bool is_needed(const Map *needed, const Var *v) {
+    return !needed || (v && map_has(needed, v));
+}
+
+void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into) {
     for (size_t i = 0; i < steps->steps.len; i++) {
         Step *s = steps->steps.data[i];
         Build b = {s->e->span};
+        bool value = is_needed(needed, s->var);
+        bool keeps = needed ? is_needed(needed, s->frame) : s->kind == STEP_CALL || !n->replays;
+        if (!value && !keeps)
+            continue;
         if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR || s->kind == STEP_BUILTIN) {
             bool identity = s->e->kind == EXPR_CALL && step_is_identity(n, s);
             emit_let(into, s->var, identity ? s->e->args[0] : s->e, s->rec);
             continue;
         }
         Expr *frame;
-        if (s->kind == STEP_CALL && (!s->instance || s->runs_again)) {
+        if (s->kind == STEP_CALL && (!s->instance || s->runs_again || s->instance->replays)) {
             /* no cotangent comes back to it, or it keeps nothing for that */
-            emit_let(into, s->var, s->e, false);
+            bool replays = s->instance && s->instance->replays;
+            if (value)
+                emit_let(into, s->var, replays ? value_call(s->instance, s->e) : s->e, false);
             continue;
         }
-        if (s->kind == STEP_CALL) {
+        if (s->kind == STEP_CALL)
             frame = forward_call(s->instance, s->e, first_frame(&b));
-        } else {
-            frame = forward_inner(n, s);
-        }
-        emit_let(into, s->frame, frame, false);
-        emit_let(into, s->var, expr_proj(b_ref(&b, s->frame), 0, s->var->type, b.span), false);
+        else
+            frame = forward_inner(n, s, needed, value, keeps);
+        emit_let(into, keeps ? s->frame : s->var, frame, false);
+        if (value && keeps)
+            emit_let(into, s->var, expr_proj(b_ref(&b, s->frame), 0, s->var->type, b.span), false);
     }
 }
 
-static Expr *forward_end(Instance *n, Steps *steps) {
+/* replay: the way back that goes on from each return in place of a frame; or NULL. */
+static Expr *forward_end(Instance *n, Steps *steps, Back *replay) {
     Build b = {n->fn->span};
     Block block = {.b = &b};
-    forward_steps(n, steps, &block);
+    forward_steps(n, steps, replay ? &n->needed : NULL, &block);
+    Type *type = replay ? back_type(replay, NULL) : b_some_type("frame");
     Expr *value = NULL;
     switch (steps->end) {
-    case END_RETURN: value = frame_of_return(n, steps); break;
+    case END_RETURN:
+        if (n->replays)
+            return block_end(&block, replay ? replay->ways[steps->number] : steps->result);
+        value = frame_of_return(n, steps);
+        break;
     case END_LOOP: value = frame_of_loop(n, steps); break;
     case END_BRANCH: {
         Step *s = steps->branch;
         Expr **bodies = mem_new_n(Expr *, s->nchoices + 1);
         for (uint32_t i = 0; i < s->nchoices; i++)
-            bodies[i] = forward_end(n, s->choices[i].steps);
+            bodies[i] = forward_end(n, s->choices[i].steps, replay);
         value = choices_of(s, bodies);
+        if (n->replays && !replay)
+            type = s->e->type;
         break;
     }
     }
-    value->type = b_some_type("frame");
+    value->type = type;
     return block_end(&block, value);
 }
 
@@ -306,7 +353,7 @@ static Expr *make_forward(Instance *n) {
     Var **params = forward_params(n, &b, &block, &count);
     if (n->loops.len)
         params[count++] = n->chain = b_var(&b, "k", chain_type(n));
-    Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body)));
+    Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body, NULL)));
     fn->fn->name = n->fn->fn->name;
     Subst copy = {0};
     return expr_substitute(&copy, fn);
@@ -339,6 +386,26 @@ static Expr *is_end(const Build *b, Expr *tag, int64_t number) {
     two[0] = tag;
     two[1] = expr_int(number, DT_I32, b->span);
     return b_op(b, &op_equal, two, 2, type_scalar(DT_BOOL));
+}
+
+/* The function itself up to each return, as far as the way back from there reads it, and then that way. */
+static Expr *make_replay(Back *k) {
+    Instance *n = k->of;
+    Build b = {n->fn->span};
+    Block block = {.b = &b};
+    Var **params = mem_new_n(Var *, k->nparams + n->kept.len + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < k->nparams; i++)
+        params[count++] = k->params[i];
+    if (replay_needs_self(n)) {
+        Var *self = params[count++] = b_var(&b, "self", b_some_type("f"));
+        bind_captured(n, &b, b_ref(&b, self), &block);
+    }
+    for (size_t i = 0; i < n->kept.len; i++)
+        params[count++] = n->kept.data[i];
+    Expr *fn = b_fn(&b, "bwd", params, count, block_end(&block, forward_end(n, n->body, k)));
+    Subst copy = {0};
+    return expr_substitute(&copy, fn);
 }
 
 static Expr *make_back(Back *k) {
@@ -399,7 +466,7 @@ void instance_finish(Instance *n) {
         Back *k = n->backs.data[i];
         if (k->state == BACK_UNREACHED)
             continue;
-        Expr *back = make_back(k);
+        Expr *back = n->replays ? make_replay(k) : make_back(k);
         pass_check(n->program->ctx, back, NULL, "the way back of a derivative");
         k->global->value = without_unused(n->program->ctx, back);
     }

@@ -7,13 +7,15 @@
  *
  * Values stay plain; there are no duals, no references, no closures. For example
  *
- *   def total(t) { match (t) { Leaf(x) => x * x, Node(l, r) => total(l) + total(r) } }
+ *   def product(t) { match (t) { Leaf(x) => x * x, Node(l, r) => product(l) * product(r) } }
  *
- *   total_fwd(t)         match (t) { Leaf(x) => { let v = x * x; (v, 0, x) },
- *                                    Node(l, r) => { let F = total_fwd(l); let G = total_fwd(r);
- *                                                    (F.0 + G.0, 1, F, G) } }
- *   total_bwd(T, ct)     if T.1 == 0 { let x = T.2; Leaf(ct * x + ct * x) }
- *                        else { let r = total_bwd(T.3, ct); let l = total_bwd(T.2, ct); Node(l, r) }
+ *   product_fwd(t)       match (t) { Leaf(x) => { let v = x * x; (v, 0, x) },
+ *                                    Node(l, r) => { let F = product_fwd(l); let v = F.0;
+ *                                                    let G = product_fwd(r); let w = G.0;
+ *                                                    (v * w, 1, v, w, F, G) } }
+ *   product_bwd(T, ct)   if T.1 == 0 { let x = T.2; Leaf(ct * x + ct * x) }
+ *                        else { let r = product_bwd(T.5, ct * T.2);
+ *                               let l = product_bwd(T.4, ct * T.3); Node(l, r) }
  *
  * An *accumulator* is the cotangent so far: () while nothing was added (so a part that is never read costs nothing),
  * else a tensor, or a tuple or constructor of accumulators in the form of the value. They are values that are handed
@@ -45,6 +47,22 @@
  * `foldl(fn (acc, x) { Cons(x, acc) }, …)`, k is the number of steps. What each step of a loop, or each call of a
  * function by itself, hands on as it is goes beside the frames (keep_constants), which hold no value that is used
  * elsewhere then.
+ *
+ * Note [Replays]. What the frames of a sum over a tree would hold, the tree tells: which arm was taken, and the variables of
+ * its pattern. Such a function is its own way forth, and its way back takes the arguments in place of a frame and runs the
+ * function again up to each return, as far as the way back from there reads it:
+ *
+ *   def total(t, a) { match (t) { Leaf(x) => x * a, Node(l, r) => total(l, a) + total(r, a) } }
+ *
+ *   total_bwd(ct, acc, t, a)   match (t) { Leaf(x) => { let ct_1 = ct * a; (Leaf(ct_1), acc + ct * x) },
+ *                                          Node(l, r) => { … total_bwd(ct, acc, r, a) … } }
+ *
+ * Frames are made where that is not so: where the value of a call is read, where more than a few operators on scalars would
+ * run again, and where the arguments would keep alive what no frame holds: a field that may be large and is not read. What
+ * runs again reads no reference, so it gives what it gave and raises no error. Taken are functions that call themselves
+ * other than by loops, whose frames tell the way from the end, and of the others, whose frames are gone once they are
+ * inlined, those of which nothing runs again. A function that `checkpoint` was given runs again as a whole, and its frames
+ * are made then. replay.c tells which instances these are.
  *
  * Note [Instances]. A function is taken with what is known of the call: which of its parameters are active, which are
  * shared, and which function each function parameter is (with what that one captured), so `foldl(fn (a, x) { a * x *

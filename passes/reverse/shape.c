@@ -36,7 +36,7 @@ static Shape *shape_new(Expr *like) {
     return s;
 }
 
-static bool is_scalar(Type *t) {
+bool shape_is_scalar(Type *t) {
     uint32_t rank;
     Type **dims;
     t = type_resolve(t);
@@ -44,7 +44,7 @@ static bool is_scalar(Type *t) {
 }
 
 const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom) {
-    if (atom->kind == EXPR_LIT || is_scalar(atom->type))
+    if (atom->kind == EXPR_LIT || shape_is_scalar(atom->type))
         return &scalar;
     if (atom->kind != EXPR_VAR)
         return shape_new(NULL);
@@ -148,7 +148,7 @@ static int like_argument(const Expr *call) {
 const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *args) {
     const Op *op = call->a->op;
     int like = like_argument(call);
-    if (is_scalar(call->type))
+    if (shape_is_scalar(call->type))
         return &scalar;
     if (call->nsizes || !call->nargs)
         return NULL;

@@ -166,7 +166,7 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     /* the rule's own values come first; any value stands for the cotangent, of which they read the form */
     size_t begin = w->block->links.len;
     emit_let(w->block, ct, v, false);
-    forward_steps(h, h->body, w->block);
+    forward_steps(h, h->body, NULL, w->block);
     Subst copy = {0}; /* what an arm saved has the same name on the way back */
     Expr *rest = expr_substitute(&copy, block_end(&block, dv));
     for (; rest->kind == EXPR_LET; rest = rest->body)

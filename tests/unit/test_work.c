@@ -254,10 +254,10 @@ TEST(frames_are_given_back) {
     enter("type Tree { Leaf(float64), Node(Tree, Tree) }");
     enter("def make(n: int32) -> Tree { if (n == 0) { Leaf(0.5) } else { Node(make(n - 1), make(n "
           "- 1)) } }");
-    enter("def total(t: Tree, a: float64) -> float64 { match (t) { Leaf(x) => x * a,"
-          "  Node(l, r) => total(l, a) + total(r, a) } }");
+    enter("def product(t: Tree, a: float64) -> float64 { match (t) { Leaf(x) => x * a,"
+          "  Node(l, r) => product(l, a) * product(r, a) } }");
     enter("def again(n: int32, t: Tree, a: float64) -> float64 { if (n == 0) { a } else {"
-          "  again(n - 1, t, a + deriv(fn (a) { total(t, a) })(a) * 0.0) } }");
+          "  again(n - 1, t, a + deriv(fn (a) { product(t, a) })(a) * 0.0) } }");
     enter("let t = make(10);");
     enter("again(20, t, 1.0)");
     mem_collect();
@@ -266,6 +266,23 @@ TEST(frames_are_given_back) {
     mem_collect();
     size_t nodes = 20 * 2047, frame = 80;
     CHECK(mem_asked_bytes() - before < nodes * frame / 4);
+    session_fini(session);
+}
+
+/* Where the arguments tell all that the way back reads, nothing is made for it: a deep recursion, and all nodes of a tree. */
+TEST(arguments_serve_as_frames) {
+    begin();
+    enter("def handed(w: float64, n: int32) -> float64 {"
+          "  if (n == 0) { w } else { w * 0.5 + 0.5 * handed(w, n - 1) } }");
+    CHECK(bytes_each("grad(handed)(1.0, %d)") == 0);
+    enter("type Tree { Leaf(float64), Node(Tree, Tree) }");
+    enter("def make(n: int32) -> Tree {"
+          "  if (n == 0) { Leaf(0.5) } else { Node(Leaf(0.5), make(n - 1)) } }");
+    enter("def total(t: Tree, a: float64) -> float64 { match (t) { Leaf(x) => x * a,"
+          "  Node(l, r) => total(l, a) + total(r, a) } }");
+    size_t made = bytes_each("{ let t = make(%d); 0 }");
+    size_t summed = bytes_each("{ let t = make(%d); deriv(fn (a) { total(t, a) })(3.0) }");
+    CHECK(made > 0 && summed == made);
     session_fini(session);
 }
 
@@ -302,6 +319,7 @@ int main(void) {
     RUN(intermediate_tensors_are_given_back);
     RUN(derivatives_make_no_more_than_they_keep);
     RUN(frames_are_given_back);
+    RUN(arguments_serve_as_frames);
     RUN(sessions_end);
     return check_result();
 }
