@@ -195,7 +195,8 @@ static void print_tvm(Session *s, Str *out) {
             if (op != op_find(sym_intern(tvm[i].name)))
                 str_printf(out, "`%s`, a form of ", tvm[i].name);
             print_link(out, op->name, strlen(op->name));
-            str_printf(out, " | %s | %s |\n", op->lower ? "compiled" : "reference",
+            str_printf(out, " | %s%s | %s |\n",
+                       op->lower ? "compiled" : "reference: ", op->lower ? "" : op->reference_only,
                        op_rule_text(session_env(s), op) ? "yes" : "none");
         }
         const char *why, *instead;
