@@ -60,6 +60,7 @@ def no_texts(s):
         "continuation": b"\x80\x80", "utf-16 le": "1 + 1".encode("utf-16"),
         "utf-16 be": b"\xfe\xff" + "1 + 1".encode("utf-16-be"), "utf-32": "1".encode("utf-32"),
         "control": b"\x01\x02\x03", "escape": b"1 \x1b[31m + red", "delete": b"1 \x7f", "bad comment": b"// \xff\n1",
+        "bad comment alone": b"// \xff", "bad byte alone": b"\xff",
         "bad doc comment": b"/// \xff\ndef f() { 1 }", "bom twice": b"\xef\xbb\xbf\xef\xbb\xbf1",
     }
     for name, data in texts.items():

@@ -377,8 +377,10 @@ static void puns(Slips *s, size_t i) {
     size_t open = i;
     while (open > 1 && !is(s, open, "{") && i - open < BEFORE)
         open--;
-    int32_t close = token(s, open < count(s) ? open : 0)->partner;
-    if (!is_any(s, i, ", }") || !is(s, open, "{") || !is_name(s, open - 1) || close < 0)
+    if (!is_any(s, i, ", }") || !is(s, open, "{") || !is_name(s, open - 1))
+        return;
+    int32_t close = token(s, open)->partner;
+    if (close < 0)
         return;
     SlipEdits c = {0};
     for (size_t k = open + 1; k < (size_t)close; k = behind(s, k))
