@@ -40,9 +40,9 @@ plain=$SANITIZE
 seen="$plain -fsanitize-coverage=inline-8bit-counters,pc-table"
 [ -z "$COVERAGE" ] || seen="-fprofile-instr-generate -fcoverage-mapping"
 objects=
-for f in base/*.c parser/*.c tensor/*.c types/*/*.c ops/*.c ops/*/*.c passes/*.c eval/*.c repl/*.c jit/cache.c jit/cpu.c jit/[l-t]*.c; do
+for f in $(find base parser tensor types ops passes eval interchange repl jit -name '*.c'); do
     case $f in
-    repl/main.c | jit/llvm.c) ;;
+    repl/main.c | jit/emit_* | jit/llvm.c) ;;
     parser/* | types/*) compile "$seen" "$f" ;;
     *) compile "$plain" "$f" ;;
     esac
