@@ -291,7 +291,7 @@ static bool add_code(Chain *c) {
 
 bool step_chain(Step *into, const Step *from) {
     const Recipe *a = from->recipe, *b = into->recipe;
-    if (!folds_rows(a) || !may_be_part(a) || !may_be_part(b) ||
+    if ((!folds_rows(a) && !folds_rows(b)) || !may_be_part(a) || !may_be_part(b) ||
         recipe_count_parts(a) + recipe_count_parts(b) > RECIPE_MAX_PARTS)
         return false;
     Chain chain = {.from = {.step = from}, .into = {.step = into}}, *c = &chain;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion along rows: a fold of rows, and what reads its results or folds the same rows again, become one ROWS, which
- * does all of it on a row while that is in the nearest cache.
+/* Fusion along rows: a fold of rows, what reads its results or folds the same rows again, and what it reads itself become
+ * one ROWS, which does all of it on a row while that is in the nearest cache.
  *
  *     m = max(x, axis=[1])                     REDUCE over (m | n)
  *     s = log(sum(exp(x - m), axis=[1]))       REDUCE over (m | n)
@@ -15,8 +15,8 @@
 
 #include "ops/recipe/plan.h"
 
-/* Makes `into` do on each row what `from`, an earlier step that folds rows, does, and then its own. Its own results stand
- * first. False: it cannot, and nothing changed. */
+/* Makes `into` do on each row what `from`, an earlier step, does, and then its own; one of the two folds rows. Its own
+ * results stand first. False: it cannot, and nothing changed. */
 bool step_chain(Step *into, const Step *from);
 
 #endif

@@ -269,6 +269,19 @@ static Made folded_twice(const int64_t *shape, int axis, DType between) {
     return m;
 }
 
+/* d = tanh(x) * x * 2; d + sum(d): a map that a fold reads, and another map. */
+static Made folded_map(void) {
+    Made m = {0};
+    int64_t column[2] = {M, 1};
+    Tensor *x = numbers(2, matrix, 3), *d = plan_temp(&m.plan, DT_F32, 2, matrix);
+    Tensor *sum = plan_temp(&m.plan, DT_F32, 2, column);
+    m.out = tensor_new(DT_F32, 2, matrix);
+    tanh_times(&m.plan, d, x, x, 2);
+    plan_reduce(&m.plan, sum, d, 2, COMBINE_SUM);
+    add(&m.plan, m.out, d, sum);
+    return m;
+}
+
 /* Two sums over one tensor, of which neither reads the other. */
 static Made sums_of_one(void) {
     Made m = {0};
@@ -367,6 +380,7 @@ TEST(rows) {
     check("columns", folded_twice(matrix, 0, DT_F32), folded_twice(matrix, 0, DT_F32), 4);
     check("short", folded_twice(short_rows, 1, DT_F32), folded_twice(short_rows, 1, DT_F32), 4);
     check("long", folded_twice(long_rows, 1, DT_F32), folded_twice(long_rows, 1, DT_F32), 4);
+    check("folded map", folded_map(), folded_map(), 1);
     check("sums of one tensor", sums_of_one(), sums_of_one(), 1);
 }
 TEST(epilogues) {
