@@ -70,13 +70,19 @@ bool is_product(const Expr *e) {
     return is_operator(e) && e->a->op->pattern == OP_PRODUCT && is_float_tensor(e->type);
 }
 
+static bool is_of_rows(const Expr *e) {
+    return is_operator(e) && e->a->op->pattern == OP_ROWS && is_float_tensor(e->type);
+}
+
+bool reads_again(const Expr *e) { return is_product(e) || is_of_rows(e); }
+
 bool is_move(const Expr *e) {
     return is_operator(e) && e->nargs == 1 && e->a->op->pattern == OP_INJECTIVE &&
            is_float_tensor(e->type) && is_float_tensor(type_of(e->args[0]));
 }
 
 bool is_inner(const Expr *e) {
-    return is_elementwise(e) || is_move(e) || is_product(e) ||
+    return is_elementwise(e) || is_move(e) || reads_again(e) ||
            (is_reduction(e) && is_float_tensor(e->type));
 }
 
@@ -124,7 +130,7 @@ static int32_t add_leaf(Collector *c, Expr *e) {
     return remember(c, e, ~(int32_t)(c->leaves->len - 1));
 }
 
-/* What a product reads again and again is better written once, unless it only has to be read elsewhere. */
+/* What a product or an operator of rows reads again is better written once, unless it only has to be read elsewhere. */
 static int32_t collect_factor(Collector *c, Expr *e) {
     Expr *value = e->kind == EXPR_VAR ? fuse_value_of(c->r, e->var) : NULL;
     bool is_member = e->kind == EXPR_VAR && map_has(&c->members, e->var);
@@ -156,8 +162,8 @@ int32_t fuse_collect(Collector *c, Expr *e, bool root) {
               .span = e->span};
     c->elsewhere += !is_member(e);
     for (uint32_t i = 0; i < e->nargs; i++)
-        n.args[i] = is_product(e) ? collect_factor(c, e->args[i])
-                                  : fuse_collect(c, e->args[i], false);
+        n.args[i] = reads_again(e) ? collect_factor(c, e->args[i])
+                                   : fuse_collect(c, e->args[i], false);
     c->elsewhere -= !is_member(e);
     vec_push(&c->nodes, n);
     return remember(c, e, (int32_t)c->nodes.len - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fused operators: a tree of element-wise operators on float tensors, with products and reductions below them and
+/* Fused operators: a tree of element-wise operators on float tensors, with products, reductions and the like below them and
  * perhaps a reduction on top, runs as one call whose steps are merged (ops/recipe/fuse.h), so that no
  * intermediate tensor is written. The values are those of the single operators, to the bit.
  *
@@ -7,8 +7,8 @@
  *     nn.relu(x @@ w + b)                                  one kernel: a product with an epilogue
  *
  * Taken together is what types say to be float tensors with axes: scalars are faster one by one,
- * and integers may divide by zero, which is reported at its own operator. A `let` is taken in where
- * its name is used once, in the operators of a later binding or of the value, past bindings that cannot fail. */
+ * and integers may divide by zero, which is reported at its own operator. A `let` is taken in where its name is used in
+ * the operators of one later binding or of the value alone, past bindings that cannot fail. */
 #ifndef EVAL_FUSE_H
 #define EVAL_FUSE_H
 

@@ -55,6 +55,8 @@ bool is_elementwise(const Expr *e);
 /* What may be a binding of a row: Note [Groups of bindings] in fuse_let.c. */
 bool is_member(const Expr *e);
 bool is_product(const Expr *e);
+/* A product, or an operator as softmax is: it reads what it reads more than once. */
+bool reads_again(const Expr *e);
 /* Whether e adds two cotangents by `ad.add`. */
 bool is_sum_of_cotangents(const Expr *e);
 /* An operator that puts the elements of a tensor elsewhere: what reads its result may read the tensor instead. */

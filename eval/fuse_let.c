@@ -32,21 +32,24 @@ static void count_uses(void *ctx, Expr *e) {
         count_uses(r, e->like);
 }
 
-/* Whether the variable of a let is an operand somewhere in the operators of e. At most *budget of them are looked
- * at. */
-static bool is_operand_in(const Expr *e, const Expr *let, bool root, uint32_t *budget) {
+/* How often the variable of a let is an operand in the operators of e. At most *budget of them are looked at. */
+static uintptr_t count_operand_in(const Expr *e, const Expr *let, bool root, uint32_t *budget) {
     if (e->kind == EXPR_VAR)
         return e->var == let->var;
     if (!*budget || !(root ? is_root(e) : is_inner(e)))
-        return false;
+        return 0;
     --*budget;
+    uintptr_t count = 0;
     for (uint32_t i = 0; i < e->nargs; i++) {
         const Expr *arg = e->args[i];
-        bool taken = !is_product(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg);
-        if (taken && is_operand_in(arg, let, false, budget))
-            return true;
+        if (!reads_again(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg))
+            count += count_operand_in(arg, let, false, budget);
     }
-    return false;
+    return count;
+}
+
+static bool is_operand_in(const Expr *e, const Expr *let, bool root, uint32_t *budget) {
+    return count_operand_in(e, let, root, budget) > 0;
 }
 
 /* Whether e only reads variables and applies operators. At most *budget expressions are looked at. */
@@ -151,7 +154,8 @@ bool fuse_let(Resolver *r, Expr *let) {
     r->run = 0;
     if (!let->var || let->rec || !is_inner(let->a))
         return false;
-    if (!find_reader(let))
+    const Expr *reader = find_reader(let);
+    if (!reader)
         return false;
     /* A run ends when it fills a group, so that a long chain becomes several groups. */
     spend(let->a, &left);
@@ -159,7 +163,9 @@ bool fuse_let(Resolver *r, Expr *let) {
         return false;
     if (!r->uses.len)
         count_uses(r, r->body);
-    if (map_find(&r->uses, let->var) != (void *)(uintptr_t)1)
+    uint32_t budget = MAX_NODES;
+    uintptr_t uses = (uintptr_t)map_find(&r->uses, let->var);
+    if (uses != 1 && uses != count_operand_in(reader, let, true, &budget))
         return false;
     map_set(&r->fused_values, let->var, let->a);
     r->run = MAX_NODES - left;

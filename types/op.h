@@ -57,6 +57,7 @@ typedef enum OpPattern {
     OP_BROADCAST, /* each from one of each argument, some used several times */
     OP_INJECTIVE, /* each is one of an argument, at another place */
     OP_REDUCE,    /* each from many */
+    OP_ROWS,      /* each from all along some axes, which give a result for each of them */
     OP_PRODUCT,   /* each from sums of products: what is element-wise may be fused behind it */
     OP_TUPLE,     /* several results */
     OP_OPAQUE,    /* otherwise */

@@ -30,7 +30,7 @@ def program(name, launches, asked, in_place, text, first=100, second=140):
     PROGRAMS.append((name, (launches, asked, in_place), text, first, second))
 
 
-program("an MLP of 784, 128 and 10, a step of 64 by hand", 9, 71360, 412200, """
+program("an MLP of 784, 128 and 10, a step of 64 by hand", 8, 71360, 409640, """
 let x: Tensor[(64, 784), float32] = full(0.01, shape=[64, 784]);
 let y: Tensor[(64, 10), float32] = full(0.1, shape=[64, 10]);
 let w1: Tensor[(784, 128), float32] = full(0.01, shape=[784, 128]);
@@ -49,7 +49,7 @@ def step(i: int32, w1, b1, w2, b2) {
 sum(step(n, w1, b1, w2, b2).0)
 """)
 
-program("the same through grad and optim.sgd", 10, 70656, 412200, """
+program("the same through grad and optim.sgd", 8, 71680, 409640, """
 import loss;
 import nn;
 import optim;
@@ -206,7 +206,7 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
-program("the gradient of formulas on records of vectors whose sizes are open", 13, 528000, 504000, """
+program("the gradient of formulas on records of vectors whose sizes are open", 11, 528000, 456000, """
 type Vec[s] { Vec { x: Tensor[s, float64], y: Tensor[s, float64] } }
 def turn[s](a: Tensor[s, float64], v: Vec[s]) -> Vec[s] {
   let (c, d) = (cos(a), sin(a));
@@ -219,7 +219,7 @@ def step(k: int32, a) { if (k == 0) { a } else { step(k - 1, a - 0.001 * deriv(t
 sum(step(n, a))
 """)
 
-program("the Jacobian, a tangent a row, of a function that captures a record of tensors", 26, 2052, 56, """
+program("the Jacobian, a tangent a row, of a function that captures a record of tensors", 25, 1988, 56, """
 type Model { Model { w: Tensor[(?, ?), float64], b: Tensor[(?,), float64] } }
 type Data { Data { model: Model, xs: Tensor[(?, ?), float64] } }
 def moved(m: Model, x: Tensor[(4,), float64]) {
