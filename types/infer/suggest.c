@@ -152,7 +152,9 @@ static bool add_module_help(Infer *I, Diag *d, const Symbol *name) {
     const char *module = asks ? hooks->find_module(hooks->ctx, name) : NULL;
     if (!module || map_has(&I->env->here->modules, sym_intern(module)))
         return false;
-    if (strchr(name->text, '.') || strcmp(name->text, module) == 0)
+    bool is_whole = strchr(name->text, '.') || strcmp(name->text, module) == 0;
+    d->cause = is_whole ? DIAG_CAUSE_IMPORT : d->cause;
+    if (is_whole)
         diag_add_help(d, "`import %s;` has it", module);
     else
         diag_add_help(d, "`import %s;` has it, as `%s.%s`", module, module, name->text);

@@ -512,7 +512,7 @@ static void mend_module(ModuleCheck *c, size_t first) {
         Diag *d = c->diags->list.data[i];
         bool error = diag_get_info(d->code)->severity == SEVERITY_ERROR;
         if (!error || d->primary.span.source != source || d->code == DIAG_R0110 ||
-            d->cause == DIAG_CAUSE_LANES)
+            d->cause == DIAG_CAUSE_LANES || d->cause == DIAG_CAUSE_IMPORT)
             continue;
         if (d->fixes.len)
             continue; /* whoever found the mistake also found what mends it */
