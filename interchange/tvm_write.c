@@ -51,10 +51,25 @@ static size_t write_number(Writer *w, const Expr *e, DType dtype) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
+static bool is_rows(Type *t) {
+    t = t ? type_resolve(t) : NULL;
+    return t && t->tag == TY_DATA && t->decl->row;
+}
+
+/* The constructors of a type of TVM say how many axes their tensors have, so rows of it have no type there. */
+static size_t refuse_rows(Writer *w, Type *t, Span span) {
+    const char *name = type_resolve(t)->decl->name->text;
+    return tvm_refuse(
+        w, span,
+        fmt_text("rows of `%s`, whose declaration says how many axes its tensors have", name));
+}
+
 static size_t write_var(Writer *w, Var *v, bool typed) {
     size_t known = (size_t)(uintptr_t)map_find(&w->vars, v);
     if (known)
         return known;
+    if (typed && is_rows(v->type))
+        return refuse_rows(w, v->type, v->span);
     const char *name = *v->name->text == '%' ? v->name->text + 1 : v->name->text;
     size_t id = tvm_node(w, "relay.Id", "name_hint",
                          tvm_number(tvm_write_text(w, *name ? name : "v")), NULL);
@@ -349,6 +364,8 @@ static size_t write_other(Writer *w, const Expr *e) {
 static size_t write(Writer *w, Expr *e) {
     if (w->nnodes > MOST_NODES)
         return tvm_refuse(w, e->span, fmt_text("a program of more than %d nodes", MOST_NODES));
+    if (is_rows(e->type))
+        return refuse_rows(w, e->type, e->span);
     switch (e->kind) {
     case EXPR_LIT: return write_literal(w, e);
     case EXPR_CONST: return write_tensor(w, e->tensor);
