@@ -36,6 +36,8 @@ static Pattern *name_pattern(Infer *I, const AstPattern *p, Type *type);
 static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Type *type,
                              const Expr *value) {
     Type *t = type_resolve(type);
+    bool derives = t->tag == TY_DERIV; /* its fields are those of the data, differentiated */
+    t = derives ? type_resolve(t->elem) : t;
     Pattern *out = pattern_new(PAT_CTOR, type, p->span);
     out->ctor = ctor_of_values(ctor);
     ctor = ctor_of_type(ctor, t);
@@ -46,6 +48,8 @@ static Pattern *ctor_pattern(Infer *I, const AstPattern *p, const Ctor *ctor, Ty
                                          infer_opened(I, value, ctor));
     if (!known && !fits(I, type, inst.data, p->span, place_of_name(ctor->name->text)))
         return pattern_new(PAT_WILDCARD, type, p->span);
+    for (uint32_t i = 0; derives && known && i < ctor->nfields; i++)
+        inst.fields[i] = type_deriv(inst.fields[i]);
     if (p->kind == AST_PAT_RECORD) {
         if (!ctor->field_names) {
             infer_error(I, DIAG_R0208, p->span, "constructor `%s` has no named fields",
