@@ -190,6 +190,11 @@ static bool is_declared(Type *t, Map *seen) {
     return true;
 }
 
+bool ast_type_is_declared(TypeDecl *decl) {
+    Map seen = {0};
+    return is_declared(type_data(decl, decl->params, decl->nparams), &seen);
+}
+
 /* Rows[n, T] */
 static Type *rows_type(Infer *I, const AstType *t) {
     Type *n = size_type(I, t->args.data[0]), *row = infer_ast_type(I, t->args.data[1], KIND_TYPE);
@@ -202,7 +207,7 @@ static Type *rows_type(Infer *I, const AstType *t) {
                           type_text(row));
     if (d)
         diag_add_fact(d, declared ? "`Rows` is of tensors, and of tuples and data of them"
-                                  : "it is declared together with this type; a parameter has "
+                                  : "values of it hold some of this type; a parameter has "
                                     "room for any: `type T[a] { ... }`");
     return type_error();
 }

@@ -62,6 +62,12 @@ static void slot_unify(DeclKinds *k, KindSlot *a, KindSlot *b, const AstType *at
     }
 }
 
+/* Whether a name is the `Rows` of Rows[n, T]. decl: the type of that name, or NULL. */
+static bool is_rows_name(const AstType *t, const TypeDecl *decl) {
+    return t->kind == AST_TYPE_NAME && !decl && t->args.len == 2 &&
+           strcmp(t->name->text, "Rows") == 0;
+}
+
 /* Notes the kinds of the names in a type, which stands where `kind` is wanted, or the kind of the slot `want`. */
 static void collect_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *want) {
     if (!t)
@@ -79,6 +85,10 @@ static void collect_kinds(DeclKinds *k, const AstType *t, Kind kind, KindSlot *w
         }
         TypeDecl *decl = env_find_type(k->I->env, t->name);
         KindSlot *params = decl ? map_find(&k->slots, decl) : NULL;
+        if (is_rows_name(t, decl)) {
+            collect_kinds(k, t->args.data[0], KIND_DIM, NULL);
+            collect_kinds(k, t->args.data[1], KIND_TYPE, NULL);
+        }
         for (size_t i = 0; i < t->args.len; i++) {
             if (decl && i < decl->nparams) {
                 if (params) {
@@ -274,15 +284,49 @@ static void unbind_type(Env *env, TypeDecl *decl, TypeDecl *old) {
     old->version = 0;
 }
 
-static void convert_all(Infer *I, Item *const *items, size_t n, TypeDecl **decls) {
-    bool *bad = mem_new_n(bool, n + 1);
-    find_kinds(I, items, n, decls, bad);
+/* Whether a type is of rows of a declaration that is not read to its end. in_rows: the type stands within `Rows`. */
+static bool type_waits(Infer *I, const AstType *t, bool in_rows) {
+    if (!t)
+        return false;
+    TypeDecl *decl = t->kind == AST_TYPE_NAME ? env_find_type(I->env, t->name) : NULL;
+    if (in_rows && decl && !ast_type_is_declared(decl))
+        return true;
+    bool are_rows = in_rows || is_rows_name(t, decl);
+    for (size_t i = 0; i < t->args.len; i++)
+        if (type_waits(I, t->args.data[i], are_rows))
+            return true;
+    return type_waits(I, t->result, in_rows);
+}
+
+static bool decl_waits(Infer *I, const Item *item) {
+    for (size_t c = 0; c < item->ctors.len; c++)
+        for (size_t f = 0; f < item->ctors.data[c].fields.len; f++)
+            if (type_waits(I, item->ctors.data[c].fields.data[f].type, false))
+                return true;
+    return false;
+}
+
+/* Converts declarations that are not done: all, or those that wait for no other. Whether there were some. */
+static bool convert_some(Infer *I, Item *const *items, size_t n, TypeDecl **decls, bool *done,
+                         bool all) {
+    bool any = false;
     for (size_t i = 0; i < n; i++) {
-        if (!decls[i] || bad[i])
+        if (!decls[i] || done[i] || (!all && decl_waits(I, items[i])))
             continue;
         infer_begin_item(I);
         convert_decl(I, items[i], decls[i]);
+        done[i] = any = true;
     }
+    return any;
+}
+
+/* Each declaration after those of whose rows it holds some, as far as there is such an order. */
+static void convert_all(Infer *I, Item *const *items, size_t n, TypeDecl **decls) {
+    bool *done = mem_new_n(bool, n + 1);
+    find_kinds(I, items, n, decls, done);
+    while (convert_some(I, items, n, decls, done, false))
+        continue;
+    (void)convert_some(I, items, n, decls, done, true);
 }
 
 static bool fields_are_superseded(const TypeDecl *decl, const Map *names) {

@@ -338,6 +338,8 @@ const Symbol *env_suggest(Env *env, const Symbol *name, bool types);
 
 /* ---- ast_type.c ------------------------------------------------------------------------------ */
 
+/* Whether the declaration, and all that it leads to, is read to its end. */
+bool ast_type_is_declared(TypeDecl *decl);
 /* Never NULL: the error type (or an unknown) after a diagnostic. */
 Type *infer_ast_type(Infer *I, const AstType *t, Kind kind);
 /* The types of a signature, read between these, are one type: `?1` is one unknown in all of them. */
