@@ -94,7 +94,7 @@ class Drawer:
             if kind == 1:
                 return "sum(%s, axis=[1])" % self.expr([shape[0], k, shape[1]], inner)
             if kind == 2:
-                return "nn.softmax(%s)" % self.expr(shape, inner)
+                return self.rows(self.expr(shape, inner))
             return "(%s @@ %s)" % (self.leaf([shape[0], k]), self.leaf([k, shape[1]]))
         if len(shape) == 4 and self.rng.random() < 0.7:
             channels = self.rng.choice([1, 3])
@@ -102,6 +102,13 @@ class Drawer:
                 self.leaf([shape[0], channels] + shape[2:]), self.leaf([shape[1], channels, 3, 3]))
         return "mean(%s, axis=[%d], keepdims=True)" % (self.expr(shape, inner), len(shape) - 1) \
             if shape[-1] == 1 else self.leaf(shape)
+
+    def rows(self, part):
+        """What reads each row of a matrix more than once."""
+        x = self.named(part, None, True)
+        d = "(%s - %s(%s, axis=[1], keepdims=True))" % (x, self.rng.choice(["max", "mean", "sum"]), x)
+        return self.rng.choice(["nn.softmax(%s)" % x, "nn.log_softmax(%s)" % x, d,
+                                "(tanh(%s) * sum(exp(%s * 0.1), axis=[1], keepdims=True))" % (d, x)])
 
     def expr(self, shape, depth):
         if depth <= 0:
