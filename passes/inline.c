@@ -149,6 +149,12 @@ Expr *inline_known_function(Inliner *in, Expr *e) {
     return e->kind == EXPR_FN ? e : e->kind == EXPR_GLOBAL ? function_of_global(e->global) : NULL;
 }
 
+Expr *inline_known_literal(Inliner *in, Expr *e) {
+    Expr *fn = inline_known_function(in, e);
+    e = inline_atom(in, e);
+    return fn || e->kind != EXPR_VAR ? fn : map_find(&in->literals, e->var);
+}
+
 typedef struct Count {
     uint32_t n, most;
 } Count;
@@ -535,7 +541,7 @@ static Expr *captured_variable(Inliner *in, Expr *e) {
         strcmp(e->a->symbol->text, "ad.captured") != 0)
         return e;
     Expr *closure = inline_atom(in, e->args[0]);
-    Expr *fn = closure->kind == EXPR_VAR ? map_find(&in->known, closure->var) : NULL;
+    Expr *fn = closure->kind == EXPR_VAR ? inline_known_literal(in, closure) : NULL;
     VarVec captured = {0};
     if (!fn)
         return e;

@@ -39,6 +39,8 @@ Expr *lift_blocks(Inliner *in, Expr *e);
 /* The function literal that an expression is known to be: itself, or what its variable is bound to. NULL
  * where it is not known. */
 Expr *inline_known_function(Inliner *in, Expr *e);
+/* The same of a function that may call itself, which never stands in place of its calls, too. */
+Expr *inline_known_literal(Inliner *in, Expr *e);
 /* The name or literal that stands for a variable, else e itself. */
 Expr *inline_atom(Inliner *in, Expr *e);
 

@@ -124,7 +124,7 @@ static bool is_named_function(const Expr *e) {
     }
 }
 
-static Var *take_function(Site *s, Expr *fn, const Var *like, int depth);
+static Var *take_function(Site *s, Expr *fn, const Var *self, const Var *like, int depth);
 
 /* What stands in the instance for something given to it. */
 static Var *take(Site *s, Expr *arg, const Var *like, int depth) {
@@ -135,17 +135,26 @@ static Var *take(Site *s, Expr *arg, const Var *like, int depth) {
         vec_push(&s->key, atom->kind == EXPR_OP ? (const void *)atom->op : atom->global);
         return v;
     }
-    Expr *fn = inline_known_function(s->in, atom);
-    return fn && depth < DEEPEST ? take_function(s, fn, like, depth)
+    Expr *fn = inline_known_literal(s->in, atom);
+    const Var *self = atom->kind == EXPR_VAR ? atom->var : NULL;
+    return fn && depth < DEEPEST ? take_function(s, fn, self, like, depth)
                                  : take_value(s, arg, like, depth);
 }
 
-static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
+/* self: what the function may call itself by */
+static Var *take_function(Site *s, Expr *fn, const Var *self, const Var *like, int depth) {
     VarVec free = {0};
     expr_free_vars(fn, &free);
     vec_push(&s->key, fn_written(fn));
     Subst within = {.renames = true};
+    Var *made = fresh_like(s, like, depth);
+    bool rec = false;
     for (size_t i = 0; i < free.len; i++) {
+        if (free.data[i] == self) {
+            map_set(&within.vars, self, expr_var(made, fn->span));
+            rec = true;
+            continue;
+        }
         Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth + 1);
         if (fn->fn->keeps_captured) { /* two that are one value stay two */
             Var *own = fresh_like(s, v, depth + 1);
@@ -154,9 +163,8 @@ static Var *take_function(Site *s, Expr *fn, const Var *like, int depth) {
         }
         map_set(&within.vars, free.data[i], expr_var(v, v->span));
     }
-    Var *v = fresh_like(s, like, depth);
-    vec_push(&s->links, link_of(v, expr_substitute(&within, fn), false));
-    return v;
+    vec_push(&s->links, link_of(made, expr_substitute(&within, fn), rec));
+    return made;
 }
 
 /* ---- what pays ------------------------------------------------------------------------------- */
@@ -167,11 +175,13 @@ typedef struct Search {
     bool found;
 } Search;
 
-/* Whether a variable is called, by `vmap` too, or handed on by a call. */
+/* Whether a variable is called, by `vmap` too, or handed on by a call, or by another name as code of derivatives does. */
 static void find_call(void *ctx, Expr *e) {
     Search *s = ctx;
-    for (; e->kind == EXPR_LET && !s->found; e = e->body)
+    for (; e->kind == EXPR_LET && !s->found; e = e->body) {
         find_call(s, e->a);
+        s->found |= e->a->kind == EXPR_VAR && e->a->var == s->v;
+    }
     if (s->found || map_has(&s->seen, e))
         return;
     map_set(&s->seen, e, e);
@@ -194,12 +204,14 @@ static bool is_called(Expr *fn, const Var *v) {
 
 static bool is_function(Inliner *in, Expr *arg) {
     Expr *atom = inline_atom(in, arg);
-    return is_named_function(atom) || inline_known_function(in, atom);
+    return is_named_function(atom) || inline_known_literal(in, atom);
 }
 
 bool specialise_local(Inliner *in, const Expr *let) {
-    return in->specialises && !in->nested && let->var && let->a->kind == EXPR_FN &&
-           map_find(&in->calls, let->var) == map_find(&in->uses, let->var);
+    if (!in->specialises || in->nested || !let->var || let->a->kind != EXPR_FN)
+        return false;
+    void *calls = map_find(&in->calls, let->var);
+    return let->rec ? calls != NULL : calls == map_find(&in->uses, let->var);
 }
 
 /* ---- instances ------------------------------------------------------------------------------- */
