@@ -6,8 +6,9 @@
  * that may be replayed are found together: all but loops, less those that cost too much until none is left that does. */
 #include "passes/reverse/internal.h"
 
-/* Of operators that one call computes again, choices that it makes again, and tuples, data and functions. */
-enum { MOST_WORK = 6, TOO_MUCH = MOST_WORK + 1 };
+/* What one call computes again, operators on floats counted twice, the choices that it makes again, and tuples, data and
+ * functions. */
+enum { MOST_WORK = 12, TOO_MUCH = MOST_WORK + 1 };
 
 /* ---- what is read ---------------------------------------------------------------------------- */
 
@@ -153,7 +154,7 @@ static uint32_t work_of_value(const Expr *e) {
     case EXPR_CALL:
         if (e->a->kind != EXPR_CTOR && !is_scalar_operator(e))
             return TOO_MUCH;
-        return work_of_parts(e);
+        return work_of_parts(e) + (e->nargs && type_may_hold_float(e->args[0]->type));
     case EXPR_TUPLE: return work_of_parts(e);
     case EXPR_FN: return 1;
     case EXPR_IF: return work_of_value(e->a) + work_of_value(e->b) + work_of_value(e->c);
