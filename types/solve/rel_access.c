@@ -141,6 +141,15 @@ static RelStatus relate_proj(Solver *s, Relation *r) {
     return is_open(t) ? REL_WAIT : relate_element(s, r, t, *(const int64_t *)r->data);
 }
 
+/* How to take one value out of stacked ones of a record. */
+static void add_help_of_rows(Diag *d, const Ctor *ctor) {
+    if (ctor->decl->nctors != 1 || !ctor->nfields || !ctor->field_names)
+        return;
+    const char *field = ctor->field_names[0]->text;
+    diag_add_help(d, "row i of rows x is made of that of its fields: `%s { %s: x.%s[i]%s }`",
+                  ctor->name->text, field, field, ctor->nfields > 1 ? ", ..." : "");
+}
+
 static RelStatus relate_index(Solver *s, Relation *r) {
     Type *t = type_resolve(r->args[0]);
     const int64_t *constant = r->data;
@@ -166,6 +175,8 @@ static RelStatus relate_index(Solver *s, Relation *r) {
     d->found = diag_type(t);
     if (type_is_list(t))
         diag_add_help(d, "element i of a list l is `nth(l, i)`");
+    if (t->tag == TY_DATA && t->decl->row)
+        add_help_of_rows(d, t->decl->ctors[0]);
     if (t->tag == TY_STRING)
         diag_add_help(d, "a part of a String is `str.slice(s, begin, end)`");
     return REL_FAIL;
