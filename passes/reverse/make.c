@@ -301,8 +301,12 @@ static Expr *forward_end(Instance *n, Steps *steps, Back *replay) {
     Expr *value = NULL;
     switch (steps->end) {
     case END_RETURN:
+        if (replay) {
+            Subst copy = {0}; /* what an arm saved has the same name on both ways */
+            return block_end(&block, expr_substitute(&copy, replay->ways[steps->number]));
+        }
         if (n->replays)
-            return block_end(&block, replay ? replay->ways[steps->number] : steps->result);
+            return block_end(&block, steps->result);
         value = frame_of_return(n, steps);
         break;
     case END_LOOP: value = frame_of_loop(n, steps); break;
