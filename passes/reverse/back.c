@@ -260,21 +260,20 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     Expr *frame = callee->replays ? NULL
                   : s->runs_again ? own_run_again(w, s, callee)
                                   : b_ref(&w->build, s->frame);
-    Back *called;
-    Expr *call = back_call(w, callee, s->places, frame, ct, s->e, &called);
-    if (!*back_out(called)) {
-        w->is_dead = program->waits = true;
-        return;
-    }
     Type **types = mem_new_n(Type *, s->nslots + 1);
     for (uint32_t i = 0; i < s->nslots; i++)
         types[i] = s->places[i]->type;
-    call->type = back_type(called, types);
-    Results given = back_results(called, w->block, way_bind(w, call, call->type));
+    const char *out;
+    Expr *call = back_call(w, callee, s->places, &(CallOfBack){frame, s->e, types, NULL}, ct, &out);
+    if (!out) {
+        w->is_dead = program->waits = true;
+        return;
+    }
+    call->type = outline_type(callee, out, types);
+    Results given = back_results(w->block, out, way_bind(w, call, call->type));
     for (uint32_t i = 0; i < s->nslots; i++) {
-        Presence out = outline_presence(given.text);
-        acc_set(w, s->places[i], outline_take_result(&given, callee->slots[i], s->places[i]->type),
-                out);
+        Presence there = outline_presence(given.text);
+        acc_set(w, s->places[i], outline_take_result(&given, callee->slots[i], types[i]), there);
     }
 }
 

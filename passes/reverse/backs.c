@@ -114,15 +114,19 @@ void back_learn_nothing(Back *k) {
     learn_out(k, str_text(&text));
 }
 
+static Expr *tuple_of(const Build *b, const Exprs *parts) {
+    if (!parts->len)
+        return b_unit(b);
+    return parts->len == 1 ? parts->data[0] : b_tuple(b, parts->data, (uint32_t)parts->len);
+}
+
 /* The accumulators of all slots in the outline of the result. */
 static Expr *result_of(const Build *b, Back *k, Expr **accs) {
     Exprs flat = {0};
     const char *text = *back_out(k);
     for (uint32_t i = 0; i < k->of->nslots; i++)
         outline_flatten(&text, accs[i], &flat);
-    if (!flat.len)
-        return b_unit(b);
-    return flat.len == 1 ? flat.data[0] : b_tuple(b, flat.data, (uint32_t)flat.len);
+    return tuple_of(b, &flat);
 }
 
 Expr *back_give(Way *w) {
@@ -140,19 +144,19 @@ Expr *back_give_entry(const Build *b, Back *loop) {
     return result_of(b, loop, loop->accs);
 }
 
-Type *back_type(Back *k, Type *const *slots) {
+Type *outline_type(const Instance *n, const char *text, Type *const *slots) {
     Types types = {0};
-    const char *text = *back_out(k);
-    for (uint32_t i = 0; i < k->of->nslots; i++)
-        outline_add_types(&text, k->of->slots[i], slots ? slots[i] : k->of->slots[i]->type, &types);
+    for (uint32_t i = 0; i < n->nslots; i++)
+        outline_add_types(&text, n->slots[i], slots ? slots[i] : n->slots[i]->type, &types);
     if (!types.len)
         return type_unit();
     return types.len == 1 ? types.data[0] : type_tuple(types.data, (uint32_t)types.len);
 }
 
-Results back_results(Back *k, Block *block, Expr *value) {
-    const char *text = *back_out(k);
-    return (Results){block, text, value, outline_count(text), 0};
+Type *back_type(Back *k) { return outline_type(k->of, *back_out(k), NULL); }
+
+Results back_results(Block *block, const char *out, Expr *value) {
+    return (Results){block, out, value, outline_count(out), 0};
 }
 
 /* ---- what is the same in each step ------------------------------------------------------------ */
@@ -266,6 +270,11 @@ Expr *keep_constants(Instance *n, Expr *back, Map *outside) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
+static Expr *item_of(Way *w, Expr *ct, uint32_t i) {
+    Expr *number = expr_int(i, DT_I32, w->build.span);
+    return way_bind(w, b_builtin(&w->build, "ad.item", ct, number, NULL), NULL);
+}
+
 static Expr *call_back(Way *w, const Back *k, Exprs *args) {
     Expr *f = expr_global(k->global, b_some_type("f"), w->build.span);
     return b_call(&w->build, f, args->data, (uint32_t)args->len, 0);
@@ -283,7 +292,7 @@ static Expr *call_loop(Way *w, Expr *chain, Expr **accs, const char *text) {
         vec_push(&args, b_ref(&w->build, n->kept.data[i]));
     Expr *call = call_back(w, k, &args);
     if (*back_out(k))
-        call->type = back_type(k, NULL);
+        call->type = back_type(k);
     return call;
 }
 
@@ -327,30 +336,133 @@ void add_kept_args(const Instance *n, const Expr *call, Exprs *args) {
         vec_push(args, call->args[param_number(n, n->kept.data[i])]);
 }
 
-Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, const Expr *call,
-                Back **called) {
-    Str known = {0}, any = {0};
+/* The way back of n that has this outline, with what the call hands over; its type in the terms of the caller's slots. */
+static Expr *call_known(Way *w, Instance *n, const CallOfBack *c, Expr *ct, const char *text,
+                        Back **called) {
     Exprs args = {0};
-    if (frame)
-        vec_push(&args, frame);
-    Expr **accs = mem_new_n(Expr *, n->nslots + 1);
-    outline_add_ct(&known, ct, n->fn->fn->body->type);
-    str_add(&any, ANY_SEED);
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        if (!n->slots[i]->shared)
-            continue;
-        accs[i] = outline_add_acc(w, &known, n->slots[i], places[i]);
-        str_add(&any, "?");
-    }
-    bool general = is_one_too_many(n, false, str_text(&known));
-    const char *text = str_text(general ? &any : &known);
     Back *k = *called = back_get(n, false, text);
+    if (c->frame)
+        vec_push(&args, c->frame);
     outline_flatten(&text, ct, &args);
     for (uint32_t i = 0; i < n->nslots; i++)
         if (n->slots[i]->shared)
-            outline_flatten(&text, accs[i], &args);
-    add_kept_args(n, call, &args);
+            outline_flatten(&text, c->accs[i], &args);
+    add_kept_args(n, c->call, &args);
     if (!n->is_being_made && k->state == BACK_WAITS && mem_stack_left() > 2 * SPARE_STACK)
         back_make(k);
-    return call_back(w, k, &args);
+    Expr *call = call_back(w, k, &args);
+    if (*back_out(k))
+        call->type = outline_type(n, *back_out(k), c->types);
+    return call;
+}
+
+/* What one of two ways back gives, in the outline that both agree in. */
+static Expr *give_as(const Build *b, Back *k, Expr *call, const char *joined, Type *const *types) {
+    Instance *n = k->of;
+    if (strcmp(*back_out(k), joined) == 0)
+        return call;
+    Block block = {.b = b};
+    Results given = back_results(&block, *back_out(k), block_let(&block, "cts", call));
+    Exprs flat = {0};
+    for (uint32_t i = 0; i < n->nslots; i++)
+        outline_flatten(&joined, outline_take_result(&given, n->slots[i], types[i]), &flat);
+    return block_end(&block, tuple_of(b, &flat));
+}
+
+/* Whether a value of the type is a few tensors. */
+static bool holds_tensors(Type *t, int depth) {
+    t = t ? type_resolve(t) : NULL;
+    if (!t || t->tag != TY_TUPLE || !t->nargs || depth == DEEPEST_PART)
+        return t && t->tag == TY_TENSOR;
+    for (uint32_t i = 0; i < t->nargs; i++)
+        if (!holds_tensors(t->args[i], depth + 1))
+            return false;
+    return true;
+}
+
+/* A cotangent of tensors as it is where those are there of which that is not known: they are asked for. */
+static Expr *ask_for(Way *w, Expr *ct, Type *type, Exprs *asked) {
+    type = type_resolve(type);
+    bool is_open = ct->kind == EXPR_VAR && type_resolve(ct->type)->tag != TY_TENSOR;
+    if (is_open && type->tag == TY_TENSOR) {
+        vec_push(asked, ct);
+        ct = expr_copy(ct);
+        ct->type = type;
+        return ct;
+    }
+    if (type->tag != TY_TUPLE || !(is_open || (ct->kind == EXPR_TUPLE && ct->nargs == type->nargs)))
+        return ct;
+    Expr **parts = mem_new_n(Expr *, type->nargs);
+    for (uint32_t i = 0; i < type->nargs; i++) {
+        Expr *part = is_open ? acc_settle(w, type->args[i], item_of(w, ct, i)) : ct->args[i];
+        parts[i] = ask_for(w, part, type->args[i], asked);
+    }
+    return b_tuple(&w->build, parts, type->nargs);
+}
+
+/* Whether it is known of no part that it is there. */
+static bool is_all_open(const Expr *ct) {
+    for (uint32_t i = 0; ct->kind == EXPR_TUPLE && i < ct->nargs; i++)
+        if (!is_all_open(ct->args[i]))
+            return false;
+    return ct->kind == EXPR_TUPLE || ct->kind == EXPR_ZERO ||
+           type_resolve(ct->type)->tag != TY_TENSOR;
+}
+
+/* Note [Cotangents that are asked for]. A cotangent that comes out of a list, or is one of several that a loop hands on, may
+ * be absent. The way back that takes everything asks for it again and again, and no two of its operators are one kernel. Where
+ * the cotangents of a call are tensors, and it is known of none that it is there, they are asked for once before it; where all
+ * are there, as in each step of a loop but the first, the way back for those runs. */
+static Expr *ask_before(Way *w, Instance *n, const CallOfBack *c, Expr *ct, const char *accs,
+                        Expr *general, Back *k, const char **out) {
+    enum { MOST_ASKED = 4 };
+    Exprs asked = {0};
+    Type *result = n->fn->fn->body->type;
+    if (!holds_tensors(result, 0) || !is_all_open(ct))
+        return general;
+    Expr *there = ask_for(w, ct, result, &asked);
+    Str known = {0};
+    outline_add_ct(&known, there, result);
+    str_add(&known, accs);
+    if (!asked.len || asked.len > MOST_ASKED || is_one_too_many(n, false, str_text(&known)))
+        return general;
+    Back *whole;
+    Expr *call = call_known(w, n, c, there, str_text(&known), &whole);
+    w->n->program->waits |= !*back_out(k) || !*back_out(whole);
+    if (!*back_out(whole))
+        return general;
+    if (!*back_out(k)) {
+        *out = *back_out(whole);
+        return call;
+    }
+    *out = outline_join(*back_out(k), *back_out(whole));
+    general = give_as(&w->build, k, general, *out, c->types);
+    call = give_as(&w->build, whole, call, *out, c->types);
+    for (size_t i = asked.len; i-- > 0;) {
+        Expr *test = b_builtin(&w->build, "ad.is_zero", asked.data[i], NULL);
+        call = b_if(&w->build, test, general, call);
+        call->type = outline_type(n, *out, c->types);
+    }
+    return call;
+}
+
+Expr *back_call(Way *w, Instance *n, Place *const *places, const CallOfBack *of, Expr *ct,
+                const char **out) {
+    Str known = {0}, any = {0};
+    CallOfBack c = *of;
+    c.accs = mem_new_n(Expr *, n->nslots + 1);
+    outline_add_ct(&known, ct, n->fn->fn->body->type);
+    str_add(&any, ANY_SEED);
+    size_t of_ct = known.len;
+    for (uint32_t i = 0; i < n->nslots; i++) {
+        if (!n->slots[i]->shared)
+            continue;
+        c.accs[i] = outline_add_acc(w, &known, n->slots[i], places[i]);
+        str_add(&any, "?");
+    }
+    bool general = is_one_too_many(n, false, str_text(&known));
+    Back *k;
+    Expr *call = call_known(w, n, &c, ct, str_text(general ? &any : &known), &k);
+    *out = *back_out(k);
+    return general ? call : ask_before(w, n, &c, ct, str_text(&known) + of_ct, call, k, out);
 }

@@ -96,8 +96,8 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     add_kept_args(top, call, &back);
     Expr *g = expr_global(way->global, b_some_type("f"), b.span);
     Expr *call_back = b_call(&b, g, back.data, (uint32_t)back.len, 0);
-    call_back->type = back_type(way, NULL);
-    Results given = back_results(way, &block, block_let(&block, "cts", call_back));
+    call_back->type = back_type(way);
+    Results given = back_results(&block, *back_out(way), block_let(&block, "cts", call_back));
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         Expr *ct = b_absent(&b, b_some_type("ct"));

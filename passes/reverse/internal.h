@@ -523,14 +523,25 @@ void back_learn_nothing(Back *k);
 Expr *back_give(Way *w);
 /* The same of a loop at its last frame. */
 Expr *back_give_entry(const Build *b, Back *loop);
-/* The type of what it gives, its slots being of these types; NULL: of their own. */
-Type *back_type(Back *k, Type *const *slots);
-Results back_results(Back *k, Block *block, Expr *value);
+/* The type of what has this outline, its slots being of these types; NULL: of their own. */
+Type *outline_type(const Instance *n, const char *text, Type *const *slots);
+/* The type of what it gives. */
+Type *back_type(Back *k);
+/* The accumulators in a value of this outline. */
+Results back_results(Block *block, const char *out, Expr *value);
 /* Calls the loop that pops the frames of the function itself. */
 Expr *back_call_loop(Way *w, Expr *chain);
-/* Calls a way back of n, which was called so and the slots of which are these places. frame: NULL where n replays. */
-Expr *back_call(Way *w, Instance *n, Place *const *places, Expr *frame, Expr *ct, const Expr *call,
-                Back **called);
+/* What a call of a way back hands over besides the cotangent. */
+typedef struct CallOfBack {
+    Expr *frame;        /* NULL where the callee replays */
+    const Expr *call;   /* the call on the way forth */
+    Type *const *types; /* of the slots where the call is */
+    Expr **accs;        /* filled in by back_call: of the slots that are shared */
+} CallOfBack;
+/* Calls a way back of n, the slots of which are these places. out: the outline of what it gives; NULL while that tells
+ * nothing. */
+Expr *back_call(Way *w, Instance *n, Place *const *places, const CallOfBack *of, Expr *ct,
+                const char **out);
 /* Adds those of the arguments of a call of n that its way back takes beside a frame, or in place of it. */
 void add_kept_args(const Instance *n, const Expr *call, Exprs *args);
 

@@ -297,7 +297,7 @@ static Expr *forward_end(Instance *n, Steps *steps, Back *replay) {
     Build b = {n->fn->span};
     Block block = {.b = &b};
     forward_steps(n, steps, replay ? &n->needed : NULL, &block);
-    Type *type = replay ? back_type(replay, NULL) : b_some_type("frame");
+    Type *type = replay ? back_type(replay) : b_some_type("frame");
     Expr *value = NULL;
     switch (steps->end) {
     case END_RETURN:
@@ -423,7 +423,7 @@ static Expr *make_back(Back *k) {
     for (uint32_t i = 0; i < nkept; i++)
         params[nparams++] = b_var(&b, n->kept.data[i]->name->text, n->kept.data[i]->type);
     uint32_t head = k->is_loop ? loop_head(n) : frame_head(n);
-    Type *type = back_type(k, NULL);
+    Type *type = back_type(k);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     if (nends > 1)
         tag = block_let(&block, "end",
