@@ -145,7 +145,7 @@ typedef enum Opcode {
     OPCODES(X)
 #undef X
         OPCODE_COUNT,
-    LAST_OPCODE = OPCODE_COUNT - 1,
+    LAST_OPCODE = OPCODE_COUNT - 1, /* the forms follow it */
 #define F(name, form) CODE_##name##_##form,
     FORMS(F)
 #undef F
