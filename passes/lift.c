@@ -36,13 +36,40 @@ static bool computes_nothing(const Expr *e) {
            e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && !e->nargs);
 }
 
+/* Whether a tuple or data gives a cell of its own (passes/cells.h) to a name that has one before the blocks behind it run:
+ * that is an order in which cotangents are added, and no binding would keep it. */
+static bool keeps_order(const Expr *e, Expr *const *parts, uint32_t end) {
+    for (uint32_t i = 0; e->own_cells && i + 1 < end; i++) {
+        const Expr *part = parts[i];
+        while (part->kind == EXPR_LET)
+            part = part->body;
+        if (computes_nothing(part) && part->kind != EXPR_LIT)
+            return true;
+    }
+    return false;
+}
+
+/* What stands for a part of which more are to come when all are there. */
+static Expr *name_part(Links *links, Expr *part) {
+    if (computes_nothing(part))
+        return part;
+    Expr *let = expr_new(EXPR_LET, part->type, part->span);
+    let->var = var_new(sym_intern("t"), part->type, part->span);
+    let->a = part;
+    let->inlined = part->inlined;
+    vec_push(links, let);
+    Expr *name = expr_var(let->var, part->span);
+    name->inlined = let->inlined;
+    return name;
+}
+
 Expr *lift_blocks(Inliner *in, Expr *e) {
     uint32_t n, end = 0;
     Expr **parts = parts_of(e, &n);
     for (uint32_t i = 0; i < n; i++)
         if (parts[i]->kind == EXPR_LET)
             end = i + 1;
-    if (!end)
+    if (!end || keeps_order(e, parts, end))
         return e;
     Links links = {0};
     Expr *copy = expr_copy(e);
@@ -54,15 +81,8 @@ Expr *lift_blocks(Inliner *in, Expr *e) {
     parts = parts_of(copy, &n);
     for (uint32_t i = 0; i < end; i++) {
         parts[i] = inline_open_block(in, &links, parts[i]);
-        if (i + 1 == end || computes_nothing(parts[i]))
-            continue;
-        Expr *let = expr_new(EXPR_LET, parts[i]->type, parts[i]->span);
-        let->var = var_new(sym_intern("t"), parts[i]->type, parts[i]->span);
-        let->a = parts[i];
-        let->inlined = parts[i]->inlined;
-        vec_push(&links, let);
-        parts[i] = expr_var(let->var, parts[i]->span);
-        parts[i]->inlined = let->inlined;
+        if (i + 1 < end)
+            parts[i] = name_part(&links, parts[i]);
     }
     return close_links(&links, copy);
 }
