@@ -36,16 +36,25 @@ static bool computes_nothing(const Expr *e) {
            e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && !e->nargs);
 }
 
+/* Whether the value is a name, or a part of one, that is bound outside of it: so others may add to its cell. */
+static bool is_outer_name(const Expr *part) {
+    const Expr *root = part;
+    while (root->kind == EXPR_LET)
+        root = root->body;
+    while (root->kind == EXPR_PROJ || root->kind == EXPR_FIELD)
+        root = root->a;
+    for (; part->kind == EXPR_LET; part = part->body)
+        if (root->kind == EXPR_VAR && part->var == root->var)
+            return false;
+    return root->kind == EXPR_VAR;
+}
+
 /* Whether a tuple or data gives a cell of its own (passes/cells.h) to a name that has one before the blocks behind it run:
  * that is an order in which cotangents are added, and no binding would keep it. */
 static bool keeps_order(const Expr *e, Expr *const *parts, uint32_t end) {
-    for (uint32_t i = 0; e->own_cells && i + 1 < end; i++) {
-        const Expr *part = parts[i];
-        while (part->kind == EXPR_LET)
-            part = part->body;
-        if (computes_nothing(part) && part->kind != EXPR_LIT)
+    for (uint32_t i = 0; e->own_cells && i + 1 < end; i++)
+        if (is_outer_name(parts[i]))
             return true;
-    }
     return false;
 }
 
