@@ -436,11 +436,11 @@ static Expr *ask_before(Way *w, Instance *n, const CallOfBack *c, Expr *ct, cons
         return call;
     }
     *out = outline_join(*back_out(k), *back_out(whole));
-    general = give_as(&w->build, k, general, *out, c->types);
     call = give_as(&w->build, whole, call, *out, c->types);
     for (size_t i = asked.len; i-- > 0;) {
         Expr *test = b_builtin(&w->build, "ad.is_zero", asked.data[i], NULL);
-        call = b_if(&w->build, test, general, call);
+        Expr *others = give_as(&w->build, k, expr_copy(general), *out, c->types);
+        call = b_if(&w->build, test, others, call);
         call->type = outline_type(n, *out, c->types);
     }
     return call;
