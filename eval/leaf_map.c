@@ -2,6 +2,8 @@
 #include "eval/leaf_map.h"
 
 Value leaf_map_item(Value v, uint32_t i) {
+    if (v.tag == VAL_CTOR) /* mostly of lists */
+        return i < data_size(v) ? data_get(v, i) : value_unit();
     return i < value_count(v) ? value_part(v, i) : value_unit();
 }
 

@@ -624,6 +624,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
             break;
         }
         if (e->kind == EXPR_LET) {
+            e = gather_parts(e);
             bool taken = !r->code->verify && fuse_let(r, e);
             Expr *next = taken ? NULL : resolve_row(r, e);
             if (!taken && !next)

@@ -61,4 +61,8 @@ void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps);
 Resolver *resolve_code(Interp *in, Code *code, Expr *source);
 void resolve_match(Resolver *r, Expr *e, int32_t dst);
 
+/* ---- eval/parts.c ---- */
+/* A block in which the parts of one value that are bound in a row are taken one after the other. */
+Expr *gather_parts(Expr *e);
+
 #endif

@@ -700,14 +700,9 @@ do_GET_ITEM:
     copy_value(&SLOT(pc->a), &((const Tuple *)R(pc->b)->p)->items[pc->c]);
     NEXT();
 
-do_PART_OF_CT : {
-    const Value *v = R(pc->b);
-    if (LIKELY(v->tag == VAL_CTOR && (uint32_t)pc->c < data_size(*v)))
-        SLOT(pc->a) = data_get(*v, (uint32_t)pc->c);
-    else
-        SLOT(pc->a) = leaf_map_item(*v, (uint32_t)pc->c);
+do_PART_OF_CT:
+    SLOT(pc->a) = leaf_map_item(*R(pc->b), (uint32_t)pc->c);
     NEXT();
-}
 
 do_PARTS_OF_CT : {
     Value whole = *R(pc->b), *to = &SLOT(pc->a);

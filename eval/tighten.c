@@ -368,18 +368,36 @@ static void tighten_condition(Tightener *t, size_t i) {
 
 /* ---- signs ----------------------------------------------------------------------------------- */
 
+/* The product or quotient in slot x that only instruction i reads, and of which the operands are still there; or SIZE_MAX. */
+static size_t find_product(const Tightener *t, size_t i, int32_t x) {
+    size_t end = i > FARTHEST ? i - FARTHEST : 0, maker = i;
+    while (maker-- > end && !t->targets[maker + 1]) {
+        const Instr *in = at(t, maker);
+        if (t->gone[maker])
+            continue;
+        if (!writes_a_only(in))
+            return SIZE_MAX;
+        if (in->a == x) {
+            bool is_strong = in->op == CODE_STRONG_MUL || in->op == CODE_STRONG_DIV;
+            for (size_t k = maker + 1; k < i && is_strong; k++)
+                is_strong = t->gone[k] || (at(t, k)->a != in->b && at(t, k)->a != in->c);
+            return is_strong ? maker : SIZE_MAX;
+        }
+        if (tighten_may_read(t, maker, x))
+            return SIZE_MAX;
+    }
+    return SIZE_MAX;
+}
+
 /* The sign of a product or quotient of scalars that the way back of a quotient needs. */
 static void tighten_negative(Tightener *t, size_t i) {
     Instr *negative = at(t, i);
-    size_t before = i;
-    do
-        if (!before || t->targets[before--])
-            return;
-    while (t->gone[before]);
+    size_t before = t->targets[i] ? SIZE_MAX : find_product(t, i, negative->b);
+    if (before == SIZE_MAX)
+        return;
     const Instr *of = at(t, before);
     Type *type = t->r->origin.data[before]->type;
-    if ((of->op != CODE_STRONG_MUL && of->op != CODE_STRONG_DIV) || of->a != negative->b || !type ||
-        !(type_is_scalar(type, DT_F32) || type_is_scalar(type, DT_F64)) ||
+    if (!type || !(type_is_scalar(type, DT_F32) || type_is_scalar(type, DT_F64)) ||
         (of->a != negative->a && !is_dead(t, i + 1, of->a, 0)))
         return;
     Opcode op = of->op == CODE_STRONG_MUL ? CODE_NEG_STRONG_MUL : CODE_NEG_STRONG_DIV;
