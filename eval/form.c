@@ -23,9 +23,12 @@ static int list_form(Opcode first, const int32_t *list, uint32_t n) {
     return are_slots(list, n, 1) ? counted_form(first, 2, n) : -1;
 }
 
-static int float_form(const Resolver *r, size_t at, Opcode first) {
+/* Of arithmetic: of_ints, or -1, and the first of those of floats. */
+static int scalar_form(const Resolver *r, size_t at, int of_ints, Opcode first) {
     const Instr *i = &r->instrs.data[at];
     Type *type = r->origin.data[at]->type;
+    if (type && type_is_scalar(type, DT_I32))
+        return is_at(i->b, BASE_SLOT) && is_at(i->c, BASE_SLOT) ? of_ints : -1;
     if (!type || !(type_is_scalar(type, DT_F32) || type_is_scalar(type, DT_F64)))
         return -1;
     if (is_at(i->b, BASE_SLOT) && is_at(i->c, BASE_SLOT))
@@ -40,14 +43,18 @@ static int form_of(const Resolver *r, size_t at) {
     const Instr *i = &r->instrs.data[at];
     const int32_t *lists = r->lists;
     switch (i->op) {
-    case CODE_ADD: return float_form(r, at, CODE_ADD_SS);
-    case CODE_SUB: return float_form(r, at, CODE_SUB_SS);
-    case CODE_MUL: return float_form(r, at, CODE_MUL_SS);
-    case CODE_DIV: return float_form(r, at, CODE_DIV_SS);
-    case CODE_STRONG_MUL: return float_form(r, at, CODE_STRONG_MUL_SS);
-    case CODE_STRONG_DIV: return float_form(r, at, CODE_STRONG_DIV_SS);
-    case CODE_NEG_STRONG_MUL: return float_form(r, at, CODE_NEG_STRONG_MUL_SS);
-    case CODE_NEG_STRONG_DIV: return float_form(r, at, CODE_NEG_STRONG_DIV_SS);
+    case CODE_ADD: return scalar_form(r, at, CODE_ADD_II, CODE_ADD_SS);
+    case CODE_SUB: return scalar_form(r, at, CODE_SUB_II, CODE_SUB_SS);
+    case CODE_MUL: return scalar_form(r, at, CODE_MUL_II, CODE_MUL_SS);
+    case CODE_DIV: return scalar_form(r, at, -1, CODE_DIV_SS);
+    case CODE_STRONG_MUL: return scalar_form(r, at, -1, CODE_STRONG_MUL_SS);
+    case CODE_STRONG_DIV: return scalar_form(r, at, -1, CODE_STRONG_DIV_SS);
+    case CODE_NEG_STRONG_MUL: return scalar_form(r, at, -1, CODE_NEG_STRONG_MUL_SS);
+    case CODE_NEG_STRONG_DIV: return scalar_form(r, at, -1, CODE_NEG_STRONG_DIV_SS);
+    case CODE_CALL_GLOBAL: {
+        const Global *g = r->consts.data[i->b >> 4].p;
+        return g->value == r->code->fn && i->x == r->code->nparams ? CODE_CALL_GLOBAL_SELF : -1;
+    }
     case CODE_MOVES: return list_form(CODE_MOVES_2, lists + i->b, i->x);
     case CODE_TUPLE_OF: return list_form(CODE_TUPLE_OF_2, lists + i->b, (uint32_t)i->c);
     case CODE_RETURN_OF: return list_form(CODE_RETURN_OF_2, lists + i->b, (uint32_t)i->c);

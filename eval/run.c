@@ -97,17 +97,20 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
     } while (0)
 
 start: /* an activation whose frame is pushed and whose arguments are at base */
+    bases[BASE_CONST] = (uintptr_t)code->consts - BASE_CONST;
+same_code: /* the same of the code that ran last */
+    bases[BASE_SLOT] = (uintptr_t)base;
+    bases[BASE_CAPTURED] = (uintptr_t)closure->captured - BASE_CAPTURED;
     pc = code->instrs;
     Value *top = base + code->nslots;
     if (UNLIKELY(top > in->stack_soft || fp >= in->frames_soft))
         TRY(stack_grow(in, top, fp));
-    /* values that earlier activations left here would keep their data alive; what a tail call of the same code
-     * leaves is cleared now and then */
+    /* what earlier activations left here would keep their data alive; what a tail call of the same code leaves is
+     * cleared now and then */
     for (Value *v = base + code->nparams; v < top; v++) {
-        *v = (Value){0};
+        v->p = NULL;
         __asm__("" : "+r"(v)); /* mostly two or three: the compiler would call memset */
     }
-    SET_BASES();
     if (UNLIKELY(in->interrupt))
         goto stopped;
     DISPATCH();
@@ -202,6 +205,8 @@ do_CALL_GLOBAL : {
     want = code->path;
     goto call_twin;
 }
+
+    CALL_SELF_FORM
 
 do_PATH:
     want = R(pc->b)->p;
@@ -424,6 +429,9 @@ do_DIV : {
     NEG_STRONG(STRONG_MUL, *)
     NEG_STRONG(STRONG_DIV, /)
 
+    INT_FORM(ADD, +)
+    INT_FORM(SUB, -)
+    INT_FORM(MUL, *)
     FLOAT_FORMS_OF(ADD, l + r)
     FLOAT_FORMS_OF(SUB, l - r)
     FLOAT_FORMS_OF(MUL, l * r)

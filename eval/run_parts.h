@@ -146,6 +146,22 @@ static inline void fill_hole(Value *base, Value v) {
         NEXT();                                                                                    \
     } while (0)
 
+/* A function that calls itself: its constants are at hand, and nothing is asked but whether it is still the same. */
+#define CALL_SELF_FORM                                                                             \
+    do_CALL_GLOBAL_SELF : {                                                                        \
+        const Cell *cell = CONST(pc->b)[1].p;                                                      \
+        const Global *g = CONST(pc->b)->p;                                                         \
+        callee = cell->value.p;                                                                    \
+        if (UNLIKELY(cell->source != g->value || g->broken || callee->code != code))               \
+            goto do_CALL_GLOBAL;                                                                   \
+        calls++;                                                                                   \
+        in->owned = 0;                                                                             \
+        *fp++ = (Frame){closure, code, pc + 1, NULL};                                              \
+        closure = callee;                                                                          \
+        base = (Value *)((char *)base + pc->c);                                                    \
+        goto same_code;                                                                            \
+    }
+
 #define RETURN_FORM(n)                                                                             \
     do_RETURN_OF_##n : {                                                                           \
         const Instr *next_pc = fp[-1].pc;                                                          \

@@ -178,6 +178,15 @@ static inline double strong(double v, double left) {
             goto do_##name;                                                                        \
         NEXT();                                                                                    \
     }
+/* The same of two int32 in slots. */
+#define INT_FORM(name, op)                                                                         \
+    do_##name##_II : {                                                                             \
+        const Value *l = S(pc->b), *r = S(pc->c);                                                  \
+        if (UNLIKELY(head(l) != HEAD_OF(DT_I32) || head(r) != HEAD_OF(DT_I32)))                    \
+            goto do_##name;                                                                        \
+        SLOT(pc->a) = make_int(HEAD_OF(DT_I32), (int32_t)((uint32_t)l->i op(uint32_t) r->i));      \
+        NEXT();                                                                                    \
+    }
 #define FLOAT_FORMS_OF(name, value)                                                                \
     FLOAT_FORM(name, SS, S, S, value)                                                              \
     FLOAT_FORM(name, SK, S, CONST, value)                                                          \
