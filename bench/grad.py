@@ -175,6 +175,38 @@ def nested(function, levels):
     return f"({text})(1.0)\n"
 
 
+# What the derivative costs where it is written by hand in Relay, with frames in data of its own: a bound for the rows above.
+FRAMES = """
+type Steps { End, Step(float64, float64, Steps) }
+"""
+FOLD_BY_HAND = FOLD + FRAMES + """
+def forth(p: float64, xs: List[float64], k: Steps) -> (float64, Steps) {
+  match (xs) { Cons(x, rest) => forth(p * x, rest, Step(x, p, k)), Nil => (p, k) }
+}
+def back(k: Steps, ct: float64, cts: List[float64]) -> (float64, List[float64]) {
+  match (k) { Step(x, p, before) => back(before, ct * x, Cons(ct * p, cts)), End => (ct, cts) }
+}
+def gradient(a: float64) -> float64 { let (v, k) = forth(a, xs, End); let (g, cts) = back(k, 1.0, Nil); v + g }
+"""
+NEWTON_BY_HAND = NEWTON + FRAMES + """
+def forth(x: float64, a: float64, i: int32, k: Steps) -> (float64, Steps) {
+  if (i == 0) { (x, k) } else { let q = a / x; forth(0.5 * (x + q), a, i - 1, Step(x, q, k)) }
+}
+def back(k: Steps, ct: float64, ca: float64) -> float64 {
+  match (k) {
+    Step(x, q, before) => { let h = ct * 0.5; let t = h / x; back(before, h - t * q, ca + t) },
+    End => ct + ca
+  }
+}
+def gradient(a: float64) -> float64 { let (v, k) = forth(a, a, 100, End); v + back(k, 1.0, 0.0) }
+"""
+BY_HAND = [
+    Row("Newton, 100 steps, by hand in Relay", None, 200, 20200, "float64", NEWTON_BY_HAND, "newton(2.0 + AT)",
+        "gradient(2.0 + AT)"),
+    Row("fold over 10,000 products, by hand in Relay", None, 5, 205, "float64", FOLD_BY_HAND, "product(1.0 + AT)",
+        "gradient(1.0 + AT)"),
+]
+
 WHOLE = [
     Once("`deriv` 8 deep of `x * sin(x)`, first call", 0.5, 200, nested("deriv(%s)", 8)),
     Once("`jvp` 8 deep of it, first call", 0.5, 200, nested("fn (x) { jvp(%s)(x, 1.0).1 }", 8)),
@@ -215,16 +247,16 @@ def measure(bench):
     with open(os.path.join(HERE, "gradbench", "gmm.rly"), encoding="utf-8") as f:
         bench.file("gmm.rly", f.read())
     beside = peers(bench)
-    for row in ROWS:
+    for row in ROWS + BY_HAND:
         commands = [[bench.relay, "--threads=1", bench.file(f"{what}.rly", program(row.dtype, row.setup, text))]
                     for what, text in (("value", row.value), ("gradient", row.gradient))]
         value, gradient = bench.each(commands, row.few, row.many)
-        target = f"at most {row.asked:g}"
+        target = f"at most {row.asked:g}" if row.asked else ""
         if row.peer in beside:
             theirs = beside[row.peer]
             target += f", PyTorch {theirs[1] / theirs[0]:.1f} of {theirs[0] * 1e6:.1f} us"
         bench.report.row(row.name, f"{gradient * 1e6:.1f} us", f"{value * 1e6:.1f} us the value",
-                         f"{gradient / value:.1f}", target, gradient <= row.asked * value)
+                         f"{gradient / value:.1f}", target, not row.asked or gradient <= row.asked * value)
     for row in WHOLE:
         seconds, megabytes = bench.whole(bench.file("once.rly", row.text))
         asked = [f"{row.seconds:g} s"] if row.seconds else []
