@@ -83,17 +83,21 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
     in->free_cells[size] = cell;
 }
 
-/* A tuple of `many` operands of a list, which `get` finds. The state is saved only where the collector may run. */
+/* A cell of so many bytes. The state is saved only where the collector may run. */
+#define NEW_CELL(type, name, bytes)                                                                \
+    type *name = cell_take(in, bytes);                                                             \
+    if (UNLIKELY(!name)) {                                                                         \
+        SAVE();                                                                                    \
+        name = cell_new(in, bytes);                                                                \
+    }
+
+/* A tuple of `many` operands of a list, which `get` finds. */
 #define MAKE_TUPLE(at, list, many, get)                                                            \
     do {                                                                                           \
         uint32_t all = (many);                                                                     \
         const int32_t *item = (list);                                                              \
         size_t bytes = sizeof(Tuple) + all * sizeof(Value);                                        \
-        Tuple *made = cell_take(in, bytes);                                                        \
-        if (UNLIKELY(!made)) {                                                                     \
-            SAVE();                                                                                \
-            made = cell_new(in, bytes);                                                            \
-        }                                                                                          \
+        NEW_CELL(Tuple, made, bytes)                                                               \
         *(void **)made = NULL;                                                                     \
         made->n = all;                                                                             \
         EACH_PART for (uint32_t part = 0; part < all; part++)                                      \
@@ -188,11 +192,7 @@ static inline void fill_hole(Value *base, Value v) {
         uint32_t n = (many);                                                                       \
         const int32_t *from = code->lists + pc->b;                                                 \
         size_t bytes = sizeof(Data) + n * sizeof(uint64_t);                                        \
-        Data *d = cell_take(in, bytes);                                                            \
-        if (UNLIKELY(!d)) {                                                                        \
-            SAVE();                                                                                \
-            d = cell_new(in, bytes);                                                               \
-        }                                                                                          \
+        NEW_CELL(Data, d, bytes)                                                                   \
         d->layout = layout;                                                                        \
         uint64_t differ = 0;                                                                       \
         EACH_PART for (uint32_t i = 0; i < n; i++) {                                               \
