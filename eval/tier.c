@@ -96,6 +96,9 @@ static void optimise_code(void *arg) {
                   LARGEST);
         return;
     }
+    /* An item that is a function runs nothing: the function is made better where it runs, and differentiated as it was written. */
+    if (code->item && code->fn->kind == EXPR_FN)
+        return;
     if (!rows && !code->is_better && !in->options.opt.at_once && !instance && !s.gives_function)
         return;
     VarVec given = {0};

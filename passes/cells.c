@@ -76,3 +76,32 @@ static bool stores_open(void *ctx, const Expr *e) {
 }
 
 bool cells_are_open(Expr *e) { return expr_any(e, stores_open, NULL); }
+
+/* What the block binds to v, or NULL. */
+static const Expr *bound_in(const Expr *block, const Var *v) {
+    for (; block->kind == EXPR_LET; block = block->body)
+        if (block->var == v)
+            return block->a;
+    return NULL;
+}
+
+bool cells_are_new(const Expr *e) {
+    const Expr *result = e;
+    while (result->kind == EXPR_LET)
+        result = result->body;
+    if (!may_be_tensor(result))
+        return true;
+    const Expr *bound = result->kind == EXPR_VAR ? bound_in(e, result->var) : NULL;
+    bool new = true;
+    switch (result->kind) {
+    case EXPR_VAR: return bound && cells_are_new(bound);
+    case EXPR_CALL: return result->a->kind == EXPR_OP;
+    case EXPR_TENSOR: return true;
+    case EXPR_IF: return cells_are_new(result->b) && cells_are_new(result->c);
+    case EXPR_MATCH:
+        for (uint32_t i = 0; i < result->narms && new; i++)
+            new = cells_are_new(result->arms[i].body);
+        return new;
+    default: return false;
+    }
+}

@@ -23,6 +23,7 @@
  * the first; the others get copies. */
 #include "passes/inline.h"
 
+#include "passes/cells.h"
 #include "types/core/check.h"
 
 #include <string.h>
@@ -53,16 +54,22 @@ static bool is_call_of_literal(const Expr *e) {
            !e->a->fn->path && e->a->fn->nparams == e->nargs;
 }
 
-/* How often v stands in e, if e is made of names and tuples only; otherwise many times. */
-static uint32_t uses_in_tuple(const Expr *e, const Var *v) {
+/* How often v stands in e, if e is made of names and tuples only; otherwise many times. A name that a tuple in a function
+ * literal gives a cell of its own (passes/cells.h) stays behind what was computed before. */
+static uint32_t uses_in_tuple(const Inliner *in, const Expr *e, const Var *v) {
     enum { MANY = 1000 };
     if (is_atom(e))
         return e->kind == EXPR_VAR && e->var == v;
     if (e->kind != EXPR_TUPLE)
         return MANY;
     uint32_t uses = 0;
-    for (uint32_t i = 0; i < e->nargs && uses < MANY; i++)
-        uses += uses_in_tuple(e->args[i], v);
+    bool keeps_order = in->nested && e->own_cells;
+    for (uint32_t i = 0; i < e->nargs && uses < MANY; i++) {
+        const Expr *part = e->args[i];
+        uses += uses_in_tuple(in, part, v);
+        if (keeps_order && !uses && !cells_are_new(part))
+            uses = MANY;
+    }
     return uses;
 }
 
@@ -456,7 +463,7 @@ static Expr *inline_block(Inliner *in, Expr *e, Expr *fn) {
     Expr *result = inline_expr(in, e);
     Expr *last = links.len ? vec_last(&links) : NULL;
     if (last && last->var && !last->rec && last->a->kind == EXPR_CALL &&
-        uses_in_tuple(result, last->var) == 1) {
+        uses_in_tuple(in, result, last->var) == 1) {
         result = put_into_tuple(result, last->var, last->a);
         links.len--;
     }

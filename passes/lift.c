@@ -6,6 +6,7 @@
  * Everything is computed in the order in which it was: what stands before a block gets a name, unless it computes nothing.
  * Inlining leaves such blocks, and `cse` shares what two of them have in common: a Jacobian whose rows are the gradients of
  * one function goes forth once. */
+#include "passes/cells.h"
 #include "passes/inline.h"
 
 static bool names_function(const Expr *e) {
@@ -36,24 +37,12 @@ static bool computes_nothing(const Expr *e) {
            e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && !e->nargs);
 }
 
-/* Whether the value is a name, or a part of one, that is bound outside of it: so others may add to its cell. */
-static bool is_outer_name(const Expr *part) {
-    const Expr *root = part;
-    while (root->kind == EXPR_LET)
-        root = root->body;
-    while (root->kind == EXPR_PROJ || root->kind == EXPR_FIELD)
-        root = root->a;
-    for (; part->kind == EXPR_LET; part = part->body)
-        if (root->kind == EXPR_VAR && part->var == root->var)
-            return false;
-    return root->kind == EXPR_VAR;
-}
-
-/* Whether a tuple or data gives a cell of its own (passes/cells.h) to a name that has one before the blocks behind it run:
- * that is an order in which cotangents are added, and no binding would keep it. */
-static bool keeps_order(const Expr *e, Expr *const *parts, uint32_t end) {
-    for (uint32_t i = 0; e->own_cells && i + 1 < end; i++)
-        if (is_outer_name(parts[i]))
+/* Whether a tuple or data in a function literal, of which a derivative may be made as it stands, gives a cell of its own
+ * (passes/cells.h) to a value that may have one before the blocks behind it run: that is an order in which cotangents are
+ * added, and no binding would keep it. */
+static bool keeps_order(const Inliner *in, const Expr *e, Expr *const *parts, uint32_t end) {
+    for (uint32_t i = 0; in->nested && e->own_cells && i + 1 < end; i++)
+        if (!cells_are_new(parts[i]))
             return true;
     return false;
 }
@@ -78,7 +67,7 @@ Expr *lift_blocks(Inliner *in, Expr *e) {
     for (uint32_t i = 0; i < n; i++)
         if (parts[i]->kind == EXPR_LET)
             end = i + 1;
-    if (!end || keeps_order(e, parts, end))
+    if (!end || keeps_order(in, e, parts, end))
         return e;
     Links links = {0};
     Expr *copy = expr_copy(e);
