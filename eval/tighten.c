@@ -268,8 +268,8 @@ static bool is_reached_once(const Tightener *t, size_t i) {
 static bool is_frame(const Tightener *t, int32_t x) {
     const Expr *fn = t->r->code->fn;
     uint32_t param = (uint32_t)x >> 4;
-    return is_slot(x) && !t->r->code->item && param < t->r->code->nparams && fn->fn->frames &&
-           fn->fn->params[param] == fn->fn->frames;
+    return is_slot(x) && !t->r->code->item && param < t->r->code->nparams &&
+           fn_has_frames(fn->fn, fn->fn->params[param]);
 }
 
 /* The same, and only these two instructions read it. */

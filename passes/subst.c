@@ -140,10 +140,12 @@ static Expr *copy_fn(Subst *s, Expr *e) {
     copy->fn->of = NULL;
     copy->fn->path = NULL;
     copy->fn->params = mem_new_n(Var *, e->fn->nparams ? e->fn->nparams : 1);
+    copy->fn->frames.data = NULL;
+    copy->fn->frames.len = copy->fn->frames.cap = 0;
     for (uint32_t i = 0; i < e->fn->nparams; i++) {
         copy->fn->params[i] = fresh_var(s, e->fn->params[i]);
-        if (e->fn->params[i] == e->fn->frames)
-            copy->fn->frames = copy->fn->params[i];
+        if (fn_has_frames(e->fn, e->fn->params[i]))
+            vec_push(&copy->fn->frames, copy->fn->params[i]);
     }
     const Inlined *site = s->site; /* what the function does, it does in activations of its own */
     s->site = NULL;

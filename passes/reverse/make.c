@@ -451,7 +451,7 @@ static Expr *make_back(Back *k) {
         body = b_unit(&b); /* the function never returns */
     Expr *fn = b_fn(&b, "bwd", params, nparams, block_end(&block, body));
     if (n->program->merges && !(k->is_loop && counts_frames(n)))
-        fn->fn->frames = params[0];
+        vec_push(&fn->fn->frames, params[0]);
     return fn;
 }
 

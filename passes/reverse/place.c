@@ -254,9 +254,12 @@ Expr *acc_get(Way *w, Place *p) {
     Expr **parts = mem_new_n(Expr *, p->nparts + 1);
     for (uint32_t i = 0; i < p->nparts; i++)
         parts[i] = p->parts[i] ? acc_get(w, p->parts[i]) : absent_value(w);
-    if (p->form == PLACE_TUPLE)
-        return b_tuple(&w->build, parts, p->nparts);
-    return ct_of_data(&w->build, p->ctor, parts, p->nparts);
+    if (p->form != PLACE_TUPLE)
+        return ct_of_data(&w->build, p->ctor, parts, p->nparts);
+    Expr *tuple = b_tuple(&w->build, parts, p->nparts);
+    if (w->n->forward && type_resolve(p->type)->tag != TY_TUPLE) /* of a frame: one, too */
+        tuple->type = b_some_type("ct");
+    return tuple;
 }
 
 /* Whether a value of this type may have no tangent: an integer, for all that is known here. */

@@ -42,8 +42,9 @@
  * Note [Frames]. Who goes back through a function does so once for each time that it went forward, and nothing else reads
  * the frames. So they are given back as they are taken apart (Fn.frames), and the next ones take their place: they
  * stay in the cache, and the collector has no work with them. The value of a call stands first in its frame, where it is
- * read before the way back begins, and no two frames may become one tuple (passes/cse.c). Not so where the way back is a
- * function that a further derivative follows: there its frames are values like any other. Where nothing is saved, as by
+ * read before the way back begins, and no two frames may become one tuple (passes/cse.c). A tangent reads a frame where the
+ * way back does, and beside it the tuple of its tangents, which is given back there, too. Not so where the way back is a
+ * function that is gone back through once more: there its frames are values like any other. Where nothing is saved, as by
  * `foldl(fn (acc, x) { Cons(x, acc) }, …)`, k is the number of steps. What each step of a loop, or each call of a
  * function by itself, hands on as it is goes beside the frames (keep_constants), which hold no value that is used
  * elsewhere then.

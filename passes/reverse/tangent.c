@@ -584,6 +584,33 @@ static Expr *follow_end(Way *w, const Steps *steps) {
     return choices_of(s, bodies);
 }
 
+/* The parameter v alone has the place of that slot. */
+static bool is_slot_of(const Instance *n, const Var *v, uint32_t slot) {
+    const Fn *f = n->fn->fn;
+    bool is = false;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        Place *p = n->active[i] ? map_find(&n->places, f->params[i]) : NULL;
+        if (p != n->slots[slot])
+            continue;
+        if (f->params[i] != v)
+            return false;
+        is = true;
+    }
+    return is;
+}
+
+/* Frames that nobody else reads have tangents that nobody else reads. tangents: one a slot, or NULL. */
+static void note_frames(const Instance *n, Fn *made, Var *const *tangents) {
+    const Fn *f = n->fn->fn;
+    for (size_t k = 0; n->program->merges && k < f->frames.len; k++) {
+        const Var *v = f->frames.data[k];
+        vec_push(&made->frames, v);
+        for (uint32_t i = 0; i < n->nslots; i++)
+            if (tangents[i] && is_slot_of(n, v, i))
+                vec_push(&made->frames, tangents[i]);
+    }
+}
+
 void instance_make_tangent(Instance *n) {
     Block block = {0};
     Way w = {.n = n, .block = &block, .build = {n->fn->span}};
@@ -593,6 +620,7 @@ void instance_make_tangent(Instance *n) {
     vec_clear(&n->calls);
     uint32_t count;
     Var **params = forward_params(n, &w.build, &block, &count);
+    Var **tangents = mem_new_n(Var *, n->nslots + 1);
     for (uint32_t i = 0; i < n->nslots; i++) {
         Place *p = n->slots[i];
         if (!is_there(n->given[i])) {
@@ -600,11 +628,13 @@ void instance_make_tangent(Instance *n) {
             continue;
         }
         bool tensor = n->given[i] == PRESENT && type_resolve(p->type)->tag == TY_TENSOR;
-        Var *d = params[count++] = b_var(&w.build, "dx", tensor ? p->type : b_some_type("ct"));
+        Var *d = params[count++] = tangents[i] = b_var(&w.build, "dx",
+                                                       tensor ? p->type : b_some_type("ct"));
         acc_set(&w, p, b_ref(&w.build, d), n->given[i]);
     }
     Expr *body = follow_end(&w, n->body);
     w.build.span = n->fn->span;
     n->forward_fn = b_fn(&w.build, "fwd", params, count, block_end(&block, body));
     n->forward_fn->fn->name = n->fn->fn->name;
+    note_frames(n, n->forward_fn->fn, tangents);
 }

@@ -574,6 +574,13 @@ static void mark_all(void *ctx, Expr *e) {
     expr_each_child(e, mark_all, ctx);
 }
 
+bool fn_has_frames(const Fn *fn, const Var *param) {
+    for (size_t i = 0; i < fn->frames.len; i++)
+        if (fn->frames.data[i] == param)
+            return true;
+    return false;
+}
+
 void expr_mark_tails(Expr *e) {
     Map seen = {0};
     mark_all(&seen, e);

@@ -126,8 +126,8 @@ typedef struct Fn {
     bool is_instance;   /* made by specialise: it is optimised before it first runs */
     bool
         is_straight; /* made for a derivative, and calls no function in a circle: it may stand where it is called */
-    const Var *
-        frames; /* a parameter: a frame or those of a loop, which nobody else reads (passes/reverse/reverse.h); or NULL */
+    /* Parameters: a frame or those of a loop, which nobody else reads (passes/reverse/reverse.h). */
+    VEC(const Var *) frames;
     bool keeps_captured; /* code of a derivative reads by number what its closures captured */
     const struct Fn
         *written; /* of a copy that differs in its variables only: what was copied first; or NULL */
@@ -298,6 +298,8 @@ void expr_mark_tails(Expr *e);
 bool expr_is_tail(const Expr *e, TailKind kind);
 /* Whether e was written in the prelude or the library. */
 bool expr_is_internal(const Expr *e);
+/* Whether the parameter is one of fn->frames. */
+bool fn_has_frames(const Fn *fn, const Var *param);
 
 /* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
