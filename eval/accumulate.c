@@ -67,28 +67,50 @@ static Tensor *own_tensor(Value acc, const Tensor *data) {
     return made;
 }
 
-/* Adds to one element of a float32 or float64; false where it is another case. */
-static bool add_element(Tensor *t, Value ct, const char *spec, const Value *at) {
-    if (ct.tag != VAL_SCALAR || (t->dtype != DT_F32 && t->dtype != DT_F64))
-        return false;
+/* Where the part t[i, …] of integers that take the first n axes begins; -1 where it is another one. */
+static int64_t place_of_part(const Tensor *t, const char *spec, const Value *at, uint32_t n) {
     int64_t place = t->offset;
-    int axis = 0;
-    for (; spec[axis]; axis++) {
-        bool one = spec[axis] == 'i' || (spec[axis] == 'o' && at[axis].tag == VAL_SCALAR);
-        if (!one || axis >= t->rank)
-            return false;
-        int64_t i = at[axis].i, n = t->shape[axis];
-        i += i < 0 ? n : 0;
-        if (i < 0 || i >= n)
-            return false;
+    if (strspn(spec, "io") != n || spec[n] || n > (uint32_t)t->rank)
+        return -1;
+    for (uint32_t axis = 0; axis < n; axis++) {
+        int64_t i = at[axis].i, size = t->shape[axis];
+        i += i < 0 ? size : 0;
+        if (at[axis].tag != VAL_SCALAR || i < 0 || i >= size)
+            return -1;
         place += i * t->strides[axis];
     }
-    if (axis != t->rank)
+    return place;
+}
+
+/* Adds to a part of a float32 or float64 that lies together and is small, as that of reading one is (eval/apply.c): planning
+ * a kernel costs more. False where it is another case. */
+static bool add_part(Tensor *t, Value ct, const char *spec, const Value *at, uint32_t n) {
+    enum { PART = 512 /* elements */ };
+    int64_t place = place_of_part(t, spec, at, n), count = 1;
+    const Tensor *from = ct.tag == VAL_TENSOR ? ct.p : NULL;
+    if (place < 0 || (t->dtype != DT_F32 && t->dtype != DT_F64))
         return false;
-    if (t->dtype == DT_F32)
-        ((float *)t->buffer->data)[place] += (float)ct.f;
-    else
-        ((double *)t->buffer->data)[place] += ct.f;
+    int rank = t->rank - (int)n;
+    if (from ? from->dtype != t->dtype || from->rank != rank : ct.tag != VAL_SCALAR || rank)
+        return false;
+    for (int k = 0; k < rank; k++) {
+        count *= from->shape[k];
+        if (from->shape[k] != t->shape[(int)n + k] || from->shape[k] > PART)
+            return false;
+    }
+    if (count > PART || (from && !tensor_is_contiguous(from)))
+        return false;
+    if (t->dtype == DT_F32) {
+        const float one = (float)ct.f, *x = from ? tensor_data(from) : &one;
+        float *y = (float *)t->buffer->data + place;
+        for (int64_t i = 0; i < count; i++)
+            y[i] += x[i];
+    } else {
+        const double *x = from ? tensor_data(from) : &ct.f;
+        double *y = (double *)t->buffer->data + place;
+        for (int64_t i = 0; i < count; i++)
+            y[i] += x[i];
+    }
     return true;
 }
 
@@ -108,7 +130,7 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
         n = all ? all->n : 0;
         at = all ? all->items : NULL;
     }
-    if (add_element(t, call->args[2], spec, at))
+    if (add_part(t, call->args[2], spec, at, n))
         return true;
     Attrs *attrs = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
