@@ -56,15 +56,6 @@ void finish(Resolver *r, Expr *e, int32_t dst, int32_t at) {
     }
 }
 
-/* ---- constants ------------------------------------------------------------------------------- */
-
-static DType literal_dtype(const Expr *lit) {
-    DType t;
-    if (lit->type && type_get_dtype(lit->type, &t))
-        return t;
-    return lit->is_float ? DT_F32 : DT_I32;
-}
-
 /* The operand of an expression that needs no instruction; false when it does. */
 static bool simple_operand(Resolver *r, Expr *e, int32_t *out) {
     switch (e->kind) {
@@ -80,7 +71,7 @@ static bool simple_operand(Resolver *r, Expr *e, int32_t *out) {
     case EXPR_LIT:
         if (e->like)
             return false;
-        *out = const_value(r, value_of_literal(e, literal_dtype(e)));
+        *out = const_literal(r, e);
         return true;
     case EXPR_CONST: *out = const_value(r, value_tensor(e->tensor)); return true;
     case EXPR_STRING: *out = const_value(r, value_string(e->text, e->text_len)); return true;
@@ -227,6 +218,18 @@ static uint32_t add_site(Resolver *r, Expr *call) {
     return (uint32_t)r->sites.len - 1;
 }
 
+/* The arguments of an operator or builtin, of which none keeps a tuple: one of literals, as the place of an index, is made
+ * once. (Elsewhere it may be a frame, which is given back.) */
+static void resolve_site_args(Resolver *r, Expr **args, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t tuple;
+        if (const_tuple(r, args[i], &tuple))
+            emit(r, args[i], CODE_MOVE, 0, slot(slot_new(r)), tuple, 0);
+        else
+            resolve_args(r, args + i, 1);
+    }
+}
+
 /* op(op(op(a, b), c), d): the inner results stand where the first arguments are wanted. */
 static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
     VEC(Expr *) chain = {0};
@@ -247,7 +250,7 @@ static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
     while (chain.len) {
         Expr *call = vec_pop(&chain);
         if (call->nargs > 1)
-            resolve_args(r, call->args + 1, call->nargs - 1);
+            resolve_site_args(r, call->args + 1, call->nargs - 1);
         if (call->nsizes)
             resolve_args(r, call->sizes, call->nsizes);
         uint32_t site = add_site(r, call);

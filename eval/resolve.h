@@ -42,6 +42,9 @@ int32_t result_slot(Resolver *r, int32_t dst);
 /* Ends a function whose value is in slot `at`, where dst is TAIL. */
 void finish(Resolver *r, Expr *e, int32_t dst, int32_t at);
 int32_t const_value(Resolver *r, Value v);
+int32_t const_literal(Resolver *r, const Expr *e);
+/* A tuple of literals, made once; false where e is none. */
+bool const_tuple(Resolver *r, const Expr *e, int32_t *out);
 int32_t const_pointer(Resolver *r, uint32_t tag, void *p);
 /* A global, and in the constant after it its cell. */
 int32_t const_global(Resolver *r, Global *g);

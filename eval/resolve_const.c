@@ -8,6 +8,31 @@ int32_t const_value(Resolver *r, Value v) {
     return operand(BASE_CONST, (uint32_t)r->consts.len - 1);
 }
 
+static DType literal_dtype(const Expr *lit) {
+    DType t;
+    if (lit->type && type_get_dtype(lit->type, &t))
+        return t;
+    return lit->is_float ? DT_F32 : DT_I32;
+}
+
+int32_t const_literal(Resolver *r, const Expr *e) {
+    return const_value(r, value_of_literal(e, literal_dtype(e)));
+}
+
+bool const_tuple(Resolver *r, const Expr *e, int32_t *out) {
+    Value items[TENSOR_MAX_RANK];
+    if (e->kind != EXPR_TUPLE || !e->nargs || e->nargs > TENSOR_MAX_RANK)
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        const Expr *item = e->args[i];
+        if (item->kind != EXPR_LIT || item->like)
+            return false;
+        items[i] = value_of_literal(item, literal_dtype(item));
+    }
+    *out = const_value(r, value_tuple(items, e->nargs));
+    return true;
+}
+
 int32_t const_pointer(Resolver *r, uint32_t tag, void *p) {
     void *known = map_find(&r->pointers, p);
     if (known)
