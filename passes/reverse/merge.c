@@ -29,6 +29,12 @@ static bool same_atom(const Expr *a, const Expr *b) {
         return false;
     if (a->kind == EXPR_VAR)
         return a->var == b->var;
+    if (a->kind == EXPR_TUPLE) {
+        bool same = a->nargs == b->nargs;
+        for (uint32_t i = 0; same && i < a->nargs; i++)
+            same = same_atom(a->args[i], b->args[i]);
+        return same;
+    }
     return a->kind == EXPR_LIT && !a->like && !b->like && a->is_float == b->is_float &&
            a->i == b->i && type_equal(a->type, b->type);
 }

@@ -192,10 +192,23 @@ static Expr *read_part(Reader *r, Expr *e) {
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
+/* Of the arguments of an operator, or of what stands for one, a tuple of literals is an atom: the place of an index, which
+ * no frame need hold. */
+static Expr **read_operands(Reader *r, Expr **args, uint32_t count, bool *active) {
+    Expr **atoms = mem_new_n(Expr *, count + 1);
+    for (uint32_t i = 0; i < count; i++) {
+        bool constant = args[i]->kind == EXPR_TUPLE && args[i]->nargs;
+        for (uint32_t k = 0; constant && k < args[i]->nargs; k++)
+            constant = args[i]->args[k]->kind == EXPR_LIT && !args[i]->args[k]->like;
+        atoms[i] = constant ? args[i] : *read_args(r, args + i, 1, active);
+    }
+    return atoms;
+}
+
 static Expr *read_operator(Reader *r, Expr *e) {
     bool active = false;
     Expr *copy = expr_copy(e);
-    copy->args = read_args(r, e->args, e->nargs, &active);
+    copy->args = read_operands(r, e->args, e->nargs, &active);
     Expr *same = merge_operator(r, copy);
     if (same)
         return same;
