@@ -321,8 +321,10 @@ static Var *first_name(Instance *n, Var *v) {
     }
 }
 
-/* The same code, of first names: a frame holds no value twice. */
+/* The same code, of first names: a frame holds no value twice, and none for a shape that another one has. */
 static Expr *by_first_names(Instance *n, Expr *code) {
+    if (n->program->merges)
+        code = shape_of_kept(n, code);
     VarVec vars = {0};
     expr_free_vars(code, &vars);
     for (size_t i = 0; i < vars.len; i++) {

@@ -416,6 +416,9 @@ bool shape_is_kept(const Expr *call, const Shape *const *args);
 bool shape_keeps(Instance *n, const Expr *call);
 /* The variable in place of the last argument where that gives its shape only, perhaps one that the rule is given; NULL: it stays. */
 Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of);
+/* The code with one variable for all that are free in it and are read for one shape only: one that is read for its elements
+ * where there is such a one. */
+Expr *shape_of_kept(Instance *n, Expr *code);
 /* The type of an operator's result of that shape; NULL: it is not known. */
 Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s);
 /* The first argument of a call that gives it unchanged, with the type of the result where it says less. */

@@ -8,13 +8,14 @@
  *
  * But w has the shape of v, as one operand has only one element, and so has z, since x was broadcast to v already. So a
  * cotangent of z has the shape of w, and nothing needs to be done. Shapes follow from the operators that ran: two values
- * with one Shape have the same sizes whenever both exist, as the results of an operator of arguments that have, and what is
- * `below` a shape was broadcast to it. Where only the shape of an operand matters, another value takes its place: the one
+ * with one Shape have the same sizes whenever both exist, as the results of an operator of arguments that have, or two rows
+ * of one tensor, and what is `below` a shape was broadcast to it. Where only the shape of an operand matters, another value takes its place: the one
  * from which the shape came, of which the operand was made and which is there wherever that is, or one that the rule is
- * given. */
+ * given. And of what a frame would hold for its shape only, a value of that shape which it holds anyway takes the place. */
 #include "passes/reverse/internal.h"
 
 #include "ops/elementwise.h"
+#include "passes/subst.h"
 
 #include <string.h>
 
@@ -63,6 +64,21 @@ static bool is_below(const Shape *a, const Shape *b) {
     return a == &scalar || a == b || map_has(&b->below, a);
 }
 
+/* Whether the call reads a part of a tensor of which the tensor's shape and the spec say the sizes: no slice, no vector. */
+static bool reads_whole_axes(const Expr *call) {
+    const char *spec = call->a->op == &op_index && call->nargs == 2
+                           ? attrs_text(call->attrs, "spec")
+                           : ":";
+    return !spec[strspn(spec, "icw.n")];
+}
+
+static bool same_attrs(const Expr *a, const Expr *b) {
+    const Attrs *x = a->attrs, *y = b->attrs;
+    if (reads_whole_axes(a) && reads_whole_axes(b))
+        return strcmp(attrs_text(x, "spec"), attrs_text(y, "spec")) == 0;
+    return x == y || (x && y && attrs_equal_values(x, y));
+}
+
 /* A shape that an operator gave, which it gives again of arguments of the same shapes. */
 typedef struct Given {
     const Expr *call;
@@ -72,11 +88,10 @@ typedef struct Given {
 } Given;
 
 static bool gives_same(const Given *g, const Expr *call, const Shape *const *args) {
-    const Attrs *a = g->call->attrs, *b = call->attrs;
     if (g->call->a->op != call->a->op || g->call->nargs != call->nargs ||
         memcmp(g->args, args, call->nargs * sizeof *args) != 0)
         return false;
-    return a == b || (a && b && attrs_equal_values(a, b));
+    return same_attrs(g->call, call);
 }
 
 /* The shape that follows from those of the arguments; *is_new: nothing is known of it yet. */
@@ -157,6 +172,8 @@ const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *ar
     if (op->elementwise || op == &op_where)
         return join(n, call, args);
     bool is_new;
+    if (reads_whole_axes(call))
+        return shape_given(n, call, (const Shape *[]){args[0], &scalar}, &is_new);
     return follows_from_shapes(call) ? shape_given(n, call, args, &is_new) : NULL;
 }
 
@@ -228,6 +245,53 @@ Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of) {
         if (use->atoms[i]->kind == EXPR_VAR && shape_of_atom(use->n, NULL, use->atoms[i]) == of)
             return use->atoms[i];
     return NULL;
+}
+
+typedef struct Reads {
+    Map elements; /* Var: read for more than its shape */
+    Map seen;
+} Reads;
+
+static void find_reads(void *ctx, Expr *e) {
+    Reads *r = ctx;
+    for (; e->kind == EXPR_LET; e = e->body)
+        find_reads(r, e->a);
+    if (e->kind == EXPR_VAR)
+        map_set(&r->elements, e->var, e->var);
+    if (map_has(&r->seen, e))
+        return;
+    map_set(&r->seen, e, e);
+    if (e->like) /* for its dtype */
+        find_reads(r, e->like);
+    bool like = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && takes_shape_of_last(e) &&
+                e->args[e->nargs - 1]->kind == EXPR_VAR;
+    if (!like) {
+        expr_each_child(e, find_reads, r);
+        return;
+    }
+    for (uint32_t i = 0; i + 1 < e->nargs; i++)
+        find_reads(r, e->args[i]);
+}
+
+Expr *shape_of_kept(Instance *n, Expr *code) {
+    Reads r = {0};
+    VarVec vars = {0};
+    Subst s = {0};
+    Map kept = {0}; /* Shape -> a variable that has it and is kept */
+    expr_free_vars(code, &vars);
+    find_reads(&r, code);
+    for (int only = 0; only < 2; only++)
+        for (size_t i = 0; i < vars.len; i++) {
+            Var *v = vars.data[i], *other;
+            if (map_has(&r.elements, v) == only || type_resolve(v->type)->tag != TY_TENSOR)
+                continue;
+            const Shape *shape = shape_of_atom(n, NULL, expr_var(v, code->span));
+            if (!(other = map_find(&kept, shape)))
+                map_set(&kept, shape, v);
+            else if (only)
+                map_set(&s.vars, v, expr_var(other, code->span));
+        }
+    return s.vars.len ? expr_substitute(&s, code) : code;
 }
 
 Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s) {
