@@ -528,6 +528,8 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
     if (n->program->why || w.is_dead)
         return b_unit(&w.build);
     Expr *back = block_end(&block, chain ? back_call_loop(&w, chain) : back_give(&w));
+    if (n->program->merges)
+        back = gather_additions(back);
     back = by_first_names(n, back);
     Map outside = {0};
     VarVec vars = {0};

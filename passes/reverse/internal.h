@@ -424,6 +424,10 @@ Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s);
 /* The first argument of a call that gives it unchanged, with the type of the result where it says less. */
 Expr *shape_kept(const Expr *call);
 
+/* ---- gather.c ---- */
+/* The code of a way back with its additions to parts of one accumulator behind each other. */
+Expr *gather_additions(Expr *code);
+
 /* ---- rule.c ---- */
 /* A derivative rule with the types of its arguments. */
 Expr *rule_settle(RuleUse *use, Expr *e);
