@@ -67,16 +67,6 @@ Expr *cells_drop(Expr *e) {
     return walk(&w, e);
 }
 
-static bool stores_open(void *ctx, const Expr *e) {
-    (void)ctx;
-    for (uint32_t i = 0; e->own_cells && i < e->nargs; i++)
-        if (e->args[i]->type && type_resolve(e->args[i]->type)->tag == TY_PARAM)
-            return true;
-    return false;
-}
-
-bool cells_are_open(Expr *e) { return expr_any(e, stores_open, NULL); }
-
 /* What the block binds to v, or NULL. */
 static const Expr *bound_in(const Expr *block, const Var *v) {
     for (; block->kind == EXPR_LET; block = block->body)

@@ -24,8 +24,6 @@ bool cells_is_own(const Expr *e);
 Expr *cells_of_parts(Expr *e);
 /* The same of all that are in e. */
 Expr *cells_expose(Expr *e);
-/* Whether a value of which it is open whether it is a tensor is put into data in e. */
-bool cells_are_open(Expr *e);
 /* Whether nothing else adds to the cells of the tensors that e may be: an operator gives its result a new one. */
 bool cells_are_new(const Expr *e);
 /* e without these calls: for code that no derivative is made of. */

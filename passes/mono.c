@@ -112,17 +112,14 @@ Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
     return mono_new(params, args, n, true);
 }
 
-Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs, bool in_parts) {
+Mono *mono_of_derivative(const Expr *fn, Expr *const *args, uint32_t nargs) {
     Mono *m = mem_new(Mono);
     m->opens = true;
     m->from = mem_new_n(Type *, MOST_PARAMS);
     m->to = mem_new_n(Type *, MOST_PARAMS);
-    for (uint32_t i = 0; i < nargs && i < fn->fn->nparams; i++) {
-        Type *param = type_resolve(fn->fn->params[i]->type);
-        bool is_open = param->tag == TY_PARAM && param->kind == KIND_TYPE;
-        if (args[i]->type && (is_open || in_parts))
-            learn(m, param, args[i]->type, 0);
-    }
+    for (uint32_t i = 0; i < nargs && i < fn->fn->nparams; i++)
+        if (args[i]->type)
+            learn(m, fn->fn->params[i]->type, args[i]->type, 0);
     if (!m->n)
         return NULL;
     m->by = substitution_new(m->from, m->to, m->n);

@@ -26,9 +26,8 @@ Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
 /* Of no parameter: a copy gets the types that follow from those of its variables. */
 Mono *mono_of_nothing(void);
-/* Of which record, tuple or tensor a parameter is that may be anything: a size that only the caller can name is unknown
- * there. in_parts: also of which type parts of it are. NULL where no argument says more than fn does. */
-Mono *mono_of_records(const Expr *fn, Expr *const *args, uint32_t nargs, bool in_parts);
+/* The same for a derivative: a size that only the caller can name is unknown in what a parameter is. */
+Mono *mono_of_derivative(const Expr *fn, Expr *const *args, uint32_t nargs);
 /* A type in a copy. m may be NULL. */
 Type *mono_type(Mono *m, Type *t);
 /* Gives a node that was just copied, its parts copied already, the type that it has here. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are known where they are called, and what a step may do that is not differentiated. */
-#include "passes/cells.h"
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 #include "types/core/check.h"
@@ -111,12 +110,10 @@ Known *known_prepared(Program *p, Expr *fn) {
 /* Note [Functions of any record]. `def width(p) { sum(p.w) }` serves every record with a field w. Where it is
  * differentiated, the cotangent of p.w is a part of that of p, so which record p is must be known: such a function is
  * read in a copy where p has the type of the argument (passes/mono.h), one for all calls with these types. `w[0]` is the
- * same: w is a tensor or a tuple. */
+ * same: w is a tensor or a tuple. So is `w * 2.0` of any dtype: with the dtype known, operators of the way back are groups. */
 Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs) {
     enum { LONGEST = 1000 };
-    Mono *mono = k->captured.len ? NULL
-                                 : mono_of_records(k->original, args, nargs,
-                                                   cells_are_open(k->original->fn->body));
+    Mono *mono = k->captured.len ? NULL : mono_of_derivative(k->original, args, nargs);
     if (!mono)
         return k;
     Str key = {0};
