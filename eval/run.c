@@ -436,10 +436,12 @@ do_DIV : {
     FLOAT_FORMS_OF(SUB, l - r)
     FLOAT_FORMS_OF(MUL, l * r)
     FLOAT_FORMS_OF(DIV, l / r)
-    FLOAT_FORMS_OF(STRONG_MUL, strong(l * r, l))
-    FLOAT_FORMS_OF(STRONG_DIV, strong(l / r, l))
-    FLOAT_FORMS_OF(NEG_STRONG_MUL, -strong(l * r, l))
-    FLOAT_FORMS_OF(NEG_STRONG_DIV, -strong(l / r, l))
+    PRODUCT_FORMS_OF(STRONG_MUL, strong(l * r, l))
+    PRODUCT_FORMS_OF(STRONG_DIV, strong(l / r, l))
+    PRODUCT_FORMS_OF(NEG_STRONG_MUL, -strong(l * r, l))
+    PRODUCT_FORMS_OF(NEG_STRONG_DIV, -strong(l / r, l))
+    FLOAT_FORM(ADD_CT, SS, S, S, l + r)
+    NEGATIVE_FORM
 
 do_NEG : {
     const Value *l = R(pc->b);
@@ -722,6 +724,10 @@ do_PARTS_OF_CT : {
             to[i] = leaf_map_item(whole, (uint32_t)pc->c + i);
     NEXT();
 }
+
+    PARTS_FORM(2)
+    PARTS_FORM(3)
+    PARTS_FORM(4)
 
 do_NO_MATCH:
     SAVE();

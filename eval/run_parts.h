@@ -174,6 +174,7 @@ static inline void fill_hole(Value *base, Value v) {
         HAND_PARTS(n, code->lists + pc->b, S);                                                     \
     }
 
+/* MADE: the function is always the same, and what is to be done now and then is done at its beginning. */
 #define TAIL_FORM(n)                                                                               \
     do_TAIL_GLOBAL_OF_##n : {                                                                      \
         const Cell *cell = CONST(pc->b)[1].p;                                                      \
@@ -184,6 +185,15 @@ static inline void fill_hole(Value *base, Value v) {
         const int32_t *move = code->lists + pc->c + 1;                                             \
         EACH_PART for (int i = 0; i < (n); i++) copy_value(S(move[2 * i]), S(move[2 * i + 1]));    \
         goto again;                                                                                \
+    }                                                                                              \
+    do_TAIL_GLOBAL_OF_MADE_##n : {                                                                 \
+        const int32_t *move = code->lists + pc->c + 1;                                             \
+        EACH_PART for (int i = 0; i < (n); i++) copy_value(S(move[2 * i]), S(move[2 * i + 1]));    \
+        in->owned = 0;                                                                             \
+        if (UNLIKELY(!(++calls % CLEARED_EACH)))                                                   \
+            goto start;                                                                            \
+        pc = code->instrs;                                                                         \
+        DISPATCH();                                                                                \
     }
 
 #define DATA_OF(form, many, get)                                                                   \
@@ -216,6 +226,22 @@ static inline void fill_hole(Value *base, Value v) {
 
 /* Of frames that are taken whole; the first of a loop, which is another, is left to the instructions themselves. */
 #define FRAME_FORMS(count)                                                                         \
+    do_UNPACK_FRAME_##count : {                                                                    \
+        const Tuple *t = frame_at(S(pc->b));                                                       \
+        if (UNLIKELY(t->n != (count) || (t->items->tag == VAL_TUPLE && !t->items->p)))             \
+            goto do_UNPACK_FRAME;                                                                  \
+        Value *to = S(pc->c);                                                                      \
+        EACH_PART for (uint32_t i = 0; i < (count); i++) copy_value(&to[i], &t->items[i]);         \
+        pc = code->instrs + pc->a;                                                                 \
+        DISPATCH();                                                                                \
+    }                                                                                              \
+    do_UNPACK_LAST_##count : {                                                                     \
+        Tuple *t = frame_at(S(pc->b));                                                             \
+        if (UNLIKELY(t->n != (count) + 1 || pc->c != 1))                                           \
+            goto do_UNPACK_LAST;                                                                   \
+        take_frame(in, t, (count) + 1, 1, count, S(pc->a));                                        \
+        NEXT();                                                                                    \
+    }                                                                                              \
     do_POP_FRAME_##count : {                                                                       \
         Tuple *t = frame_at(S(pc->b));                                                             \
         if (UNLIKELY(t->n != (count) || (t->items->tag == VAL_TUPLE && !t->items->p)))             \
@@ -233,6 +259,18 @@ static inline void fill_hole(Value *base, Value v) {
         take_frame(in, t, count, 1, (count)-1, S(pc->c) + 1);                                      \
         pc = code->instrs + pc->a;                                                                 \
         DISPATCH();                                                                                \
+    }
+
+/* Of a cotangent that has so many parts and no more. */
+#define PARTS_FORM(count)                                                                          \
+    do_PARTS_OF_CT_##count : {                                                                     \
+        const Value *whole = S(pc->b);                                                             \
+        const Tuple *t = whole->p;                                                                 \
+        if (UNLIKELY(whole->tag != VAL_TUPLE || !t || t->n != (count)))                            \
+            goto do_PARTS_OF_CT;                                                                   \
+        Value *to = S(pc->a);                                                                      \
+        EACH_PART for (uint32_t i = 0; i < (count); i++) copy_value(&to[i], &t->items[i]);         \
+        NEXT();                                                                                    \
     }
 
 #define FIELDS(form, n)                                                                            \

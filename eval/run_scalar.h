@@ -178,6 +178,25 @@ static inline double strong(double v, double left) {
             goto do_##name;                                                                        \
         NEXT();                                                                                    \
     }
+/* The product or quotient goes into the sum that the next instruction makes of it and `other`, an operand of that. */
+#define ADDED_FORM(name, form, product_of, other, sum)                                             \
+    do_##name##_##form : {                                                                         \
+        const Value *left_at = S(pc->b), *right_at = S(pc->c), *other_at = S(pc[1].other);         \
+        uint64_t h = head(left_at);                                                                \
+        if (UNLIKELY(h != head(right_at) || h != head(other_at)))                                  \
+            goto do_##name;                                                                        \
+        double l = left_at->f, r = right_at->f, added = other_at->f, product = product_of;         \
+        if (LIKELY(h == HEAD_OF(DT_F64))) {                                                        \
+            put_float(&SLOT(pc[1].a), h, sum);                                                     \
+        } else if (LIKELY(h == HEAD_OF(DT_F32))) {                                                 \
+            product = (float)product;                                                              \
+            put_float(&SLOT(pc[1].a), h, (float)(sum));                                            \
+        } else {                                                                                   \
+            goto do_##name;                                                                        \
+        }                                                                                          \
+        pc += 2;                                                                                   \
+        DISPATCH();                                                                                \
+    }
 /* The same of two int32 in slots. */
 #define INT_FORM(name, op)                                                                         \
     do_##name##_II : {                                                                             \
@@ -191,6 +210,19 @@ static inline double strong(double v, double left) {
     FLOAT_FORM(name, SS, S, S, value)                                                              \
     FLOAT_FORM(name, SK, S, CONST, value)                                                          \
     FLOAT_FORM(name, KS, CONST, S, value)
+#define PRODUCT_FORMS_OF(name, value)                                                              \
+    FLOAT_FORMS_OF(name, value)                                                                    \
+    ADDED_FORM(name, PL, value, c, product + added)                                                \
+    ADDED_FORM(name, PR, value, b, added + product)
+#define NEGATIVE_FORM                                                                              \
+    do_NEG_S : {                                                                                   \
+        const Value *l = S(pc->b);                                                                 \
+        uint64_t h = head(l);                                                                      \
+        if (UNLIKELY(h != HEAD_OF(DT_F64) && h != HEAD_OF(DT_F32)))                                \
+            goto do_NEG;                                                                           \
+        put_float(&SLOT(pc->a), h, -l->f);                                                         \
+        NEXT();                                                                                    \
+    }
 
 /* The same for operators that are alone of their kind: false where the operands are of another. */
 static inline bool divide_scalars(const Value *l, const Value *r, Value *out) {
