@@ -83,7 +83,7 @@ typedef struct JitRecipe {
     JitKernel *kernels;
     const char *why; /* malloc'd; the last reason for the reference */
     struct {         /* the last tile chosen */
-        int64_t m, n;
+        int64_t m, n, panel_steps;
         uint8_t rows, cols;
     } tile;
 } JitRecipe;

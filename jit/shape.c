@@ -213,23 +213,34 @@ static void shape_scan(Shape *s) {
         plan->sig.form = FORM_LANES;
 }
 
-/* Rows and columns of the register tile with the least cost for m × n outputs. Loads of vectors
- * count half more than broadcasts: they come from the second cache. */
-static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int lanes, int *rows,
-                        int *cols) {
-    static const int sizes[] = {1, 2, 3, 4, 6, 8};
-    if (jr->tile.m == m && jr->tile.n == n) {
+/* What choose_tile has to fill: m × n outputs, n along the lanes. panel_steps: of the reduction, where the vector
+ * operand lies in panels; 0: it does not. */
+typedef struct TileTask {
+    int64_t m, n, panel_steps;
+    int lanes, size; /* size: of an element of the panels */
+} TileTask;
+
+/* Rows and columns of the register tile with the least cost. Loads of vectors count half more than broadcasts: they
+ * come from the second cache. A panel that is too wide for that comes from the third one again for each row of
+ * tiles, ten bytes a cycle. */
+static void choose_tile(const Jit *jit, JitRecipe *jr, const TileTask *task, int *rows, int *cols) {
+    static const int sizes[] = {1, 2, 3, 4, 6, 7, 8, 10};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    if (jr->tile.m == task->m && jr->tile.n == task->n &&
+        jr->tile.panel_steps == task->panel_steps) {
         *rows = jr->tile.rows;
         *cols = jr->tile.cols;
         return;
     }
+    int64_t m = task->m, n = task->n, lanes = task->lanes;
+    int64_t column = task->panel_steps * lanes * task->size; /* bytes of a panel one vector wide */
     int registers = jit->cpu.registers;
     int most = registers == 32 ? 24 : 12;
     int64_t vectors = (n + lanes - 1) / lanes;
     double best = 1e300;
     *rows = *cols = 1;
-    for (int i = 0; i < 6; i++)
-        for (int k = 0; k < 6; k++) {
+    for (int i = 0; i < SIZES; i++)
+        for (int k = 0; k < SIZES; k++) {
             int r = sizes[i], c = sizes[k], accs = r * c;
             if (accs > most || accs + c + 2 > registers || (r > 1 && r > m) || c > vectors)
                 continue;
@@ -238,6 +249,9 @@ static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int
             double step = accs / 2.0, loads = (r + c * 1.5) / 2.0;
             step = step < loads ? loads : step;
             step = step < 4 ? 4 : step;
+            double far = (double)(c * lanes * task->size) / 10;
+            if (m > r && c * column > jit->cpu.l2_bytes / 4 * 3 && step < far)
+                step = far;
             double cost = tiles * (step + 0.5);
             if (cost < best) {
                 best = cost;
@@ -247,6 +261,7 @@ static void choose_tile(const Jit *jit, JitRecipe *jr, int64_t m, int64_t n, int
         }
     jr->tile.m = m;
     jr->tile.n = n;
+    jr->tile.panel_steps = task->panel_steps;
     jr->tile.rows = (uint8_t)*rows;
     jr->tile.cols = (uint8_t)*cols;
 }
@@ -437,7 +452,8 @@ static bool shape_windows(Shape *s, int lanes) {
     plan->sig.form = FORM_TILE;
     int tile_rows, tile_cols;
     int64_t lane_extent = plan->extent[s->npar - 1];
-    choose_tile(s->jit, (JitRecipe *)s->jr, w.m, lane_extent, lanes, &tile_rows, &tile_cols);
+    TileTask task = {w.m, lane_extent, k, lanes, elem_size(r, w.packed)};
+    choose_tile(s->jit, (JitRecipe *)s->jr, &task, &tile_rows, &tile_cols);
     set_tile(s, lane_extent, lanes, tile_rows, tile_cols);
     return true;
 }
@@ -504,8 +520,6 @@ static void shape_product(Shape *s) {
         vector = p;
         turned += s->jr->plain_loads >> p & 1 && !is_unit(s, p, v) && is_unit(s, p, in);
     }
-    int rows, cols;
-    choose_tile(s->jit, (JitRecipe *)s->jr, m, n, lanes, &rows, &cols);
     plan->sig.form = FORM_TILE;
     bool still = wide_ins == 1 && (w < 0 || plan->stride[vector][w] == 0) &&
                  s->jr->plain_loads >> vector & 1;
@@ -532,6 +546,10 @@ static void shape_product(Shape *s) {
         if (s->kept)
             plan->packed = plan->keeps;
     }
+    int rows, cols;
+    bool in_panels = plan->packed >= 0;
+    TileTask task = {m, n, in_panels ? k : 0, lanes, in_panels ? elem_size(s->r, vector) : 0};
+    choose_tile(s->jit, (JitRecipe *)s->jr, &task, &rows, &cols);
     if (plan->packed < 0 && turned && turned <= 2 && plan->extent[in] >= lanes) {
         plan->sig.form = FORM_TURN;
         if (rows > 4)

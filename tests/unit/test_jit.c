@@ -376,6 +376,44 @@ TEST(disk_cache_of_several_processes) {
     CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
 }
 
+/* Rows of weights that go to panels: whatever the tile, a panel stays in the second cache, since each row of tiles reads
+ * it again. Few rows alone would be best served by wide tiles. */
+TEST(panels_stay_in_the_second_cache) {
+    enum { M = 49, K = 4608, N_WIDE = 512 };
+    ScalarBuilder b = {0};
+    Sc x = sc_load(&b, 0, DT_F32);
+    sc_mul(&b, x, sc_load(&b, 1, DT_F32));
+    Recipe r = {.kind = RECIPE_PRODUCT,
+                .rank = 2,
+                .nreduce = 1,
+                .noperands = 2,
+                .noutputs = 1,
+                .acc_type = DT_F32};
+    r.results[0] = (uint16_t)(b.code.len - 1);
+    r.in_types[0] = r.in_types[1] = r.out_types[0] = DT_F32;
+    r.body = b.code.data;
+    r.nbody = (uint16_t)b.code.len;
+    KernelArgs args = {.extents = {M, N_WIDE, K}};
+    args.in_strides[0][0] = args.in_strides[1][1] = K;
+    args.in_strides[0][2] = args.in_strides[1][2] = args.out_strides[0][1] = 1;
+    args.out_strides[0][0] = N_WIDE;
+    for (int bytes = 16; bytes <= 64; bytes *= 2) {
+        Jit *jit = open_jit(bytes, 1, false, true);
+        if (!jit)
+            return;
+        for (int64_t l2 = 1 << 19; l2 <= 1 << 22; l2 *= 2) {
+            jit->cpu.l2_bytes = l2;
+            JitRecipe *jr = jit_recipe_get(jit, &r);
+            jr->tile.m = 0; /* forget the last tile */
+            JitPlan plan;
+            jit_plan(jit, jr, &args, false, &plan);
+            CHECK_INT(plan.packed, 1);
+            CHECK(plan.wide * K * (int64_t)sizeof(float) <= l2 / 4 * 3);
+        }
+        jit_close(jit);
+    }
+}
+
 TEST(interrupt) {
     Jit *jit = open_jit(0, 1, false, true);
     if (!jit)
@@ -443,6 +481,7 @@ int main(void) {
     RUN(disk_cache_of_others);
     RUN(disk_cache_of_the_environment);
     RUN(disk_cache_of_several_processes);
+    RUN(panels_stay_in_the_second_cache);
     RUN(interrupt);
     RUN(threads);
     return check_result();
