@@ -235,21 +235,37 @@ static void count_live(size_t taken) {
     }
 }
 
-Buffer *buffer_new(size_t bytes) {
+/* A collected block, aligned. One past its end must not be another block's start. Blocks of some sizes lie at multiples of
+ * these: up to FITTED bytes a block is asked for that is as large as a number of lines, the byte that the collector adds
+ * included. */
+static void *small_block(size_t bytes) {
+    enum { FITTED = 511 };
+    char *p = bytes <= FITTED ? mem_bytes((bytes | (BUFFER_ALIGNMENT - 1))) : NULL;
+    if (p && (uintptr_t)p % BUFFER_ALIGNMENT == 0)
+        return p;
+    p = mem_bytes(bytes + BUFFER_ALIGNMENT);
+    return p + (-(uintptr_t)p & (BUFFER_ALIGNMENT - 1));
+}
+
+bool buffer_is_plain(size_t bytes) { return bytes <= SMALL && !pool.watches; }
+
+void buffer_init_plain(Buffer *b, size_t bytes) {
     pool.counts.asked += bytes;
+    *b = (Buffer){small_block(bytes), bytes, 1, COLLECTED, NULL};
+}
+
+Buffer *buffer_new(size_t bytes) {
     if (bytes <= SMALL) {
         Buffer *b = mem_new(Buffer);
-        char *p = mem_bytes(bytes + 64); /* one past the end must not be another block's start */
-        b->data = p + (-(uintptr_t)p & 63);
-        b->bytes = bytes;
-        b->owners = 1;
-        b->size_class = pool.watches ? WATCHED : COLLECTED;
+        buffer_init_plain(b, bytes);
         if (pool.watches) {
+            b->size_class = WATCHED;
             count_held(bytes);
             mem_on_unreachable(b, small_unreachable, NULL);
         }
         return b;
     }
+    pool.counts.asked += bytes;
     uint32_t c = class_of(bytes);
     size_t taken = class_bytes(c);
     if (c >= NCLASSES)

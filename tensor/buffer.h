@@ -8,6 +8,9 @@
 enum { BUFFER_ALIGNMENT = 64 }; /* of elements, in bytes */
 /* Aligned so, contents undefined, owners 1. Never NULL. */
 Buffer *buffer_new(size_t bytes);
+/* Whether a Buffer of so many bytes may be part of another block, as nothing is done when it becomes unreachable. */
+bool buffer_is_plain(size_t bytes);
+void buffer_init_plain(Buffer *b, size_t bytes);
 /* Over memory of somebody else, which is only read (owners is 2, so that nobody writes over it): release(ctx) is called
  * some time after the Buffer became unreachable. */
 Buffer *buffer_borrow(void *data, size_t bytes, void (*release)(void *ctx), void *ctx);

@@ -19,9 +19,9 @@ int64_t shape_count(int rank, const int64_t *shape, DType dtype) {
     return empty ? 0 : count > SIZE_MOST ? -1 : count / (int64_t)dtype_size(dtype);
 }
 
-/* The strides stand behind the shape in one block. */
-static Tensor *header_new(DType dtype, int rank, const int64_t *shape) {
-    Tensor *t = mem_alloc(sizeof(Tensor) + 2 * sizeof(int64_t) * (size_t)rank);
+/* The strides stand behind the shape in one block, and behind them so many bytes more. */
+static Tensor *header_new(DType dtype, int rank, const int64_t *shape, size_t more) {
+    Tensor *t = mem_alloc(sizeof(Tensor) + 2 * sizeof(int64_t) * (size_t)rank + more);
     t->dtype = dtype;
     t->rank = rank;
     t->strides = t->shape + rank;
@@ -38,9 +38,13 @@ Tensor *tensor_new(DType dtype, int rank, const int64_t *shape) {
     int64_t count = shape_count(rank, shape, dtype);
     if (count < 0)
         mem_out_of_memory((size_t)1 << 47);
-    Tensor *t = header_new(dtype, rank, shape);
+    size_t bytes = (size_t)count * dtype_size(dtype);
+    bool plain = buffer_is_plain(bytes);
+    Tensor *t = header_new(dtype, rank, shape, plain ? sizeof(Buffer) : 0);
     t->count = count;
-    t->buffer = buffer_new((size_t)count * dtype_size(dtype));
+    t->buffer = plain ? (Buffer *)(t->strides + rank) : buffer_new(bytes);
+    if (plain)
+        buffer_init_plain(t->buffer, bytes);
     return t;
 }
 
@@ -71,7 +75,7 @@ Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *dat
 
 Tensor *tensor_borrow(DType dtype, int rank, const int64_t *shape, const int64_t *strides,
                       void *data, void (*release)(void *ctx), void *ctx) {
-    Tensor *t = header_new(dtype, rank, shape);
+    Tensor *t = header_new(dtype, rank, shape, 0);
     if (rank && strides)
         memcpy(t->strides, strides, sizeof(int64_t) * (size_t)rank);
     t->buffer = buffer_borrow(data, (size_t)t->count * dtype_size(dtype), release, ctx);
@@ -80,7 +84,7 @@ Tensor *tensor_borrow(DType dtype, int rank, const int64_t *shape, const int64_t
 
 Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
                     int64_t offset) {
-    Tensor *view = header_new(t->dtype, rank, shape);
+    Tensor *view = header_new(t->dtype, rank, shape, 0);
     if (rank)
         memcpy(view->strides, strides, sizeof(int64_t) * (size_t)rank);
     view->offset = offset;
@@ -90,7 +94,7 @@ Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64
 }
 
 Tensor *tensor_blank(DType dtype, int rank, const int64_t *shape) {
-    Tensor *t = header_new(dtype, rank, shape);
+    Tensor *t = header_new(dtype, rank, shape, 0);
     t->count = shape_count(rank, shape, dtype);
     if (t->count < 0)
         mem_out_of_memory((size_t)1 << 47);

@@ -93,6 +93,19 @@ TEST(buffers_are_aligned_and_reused) {
     CHECK(tensor_data(tensor_new(DT_F32, 1, &n)) == data);
 }
 
+/* The header of a small tensor and its buffer are one block, and its elements a block of few lines more than they need. */
+TEST(small_tensors_take_little) {
+    enum { MANY = 100000, EACH = 280 /* bytes, of which 112 are elements */ };
+    Tensor **all = mem_new_n(Tensor *, MANY);
+    int64_t n = 14;
+    size_t before = mem_heap_bytes();
+    for (int i = 0; i < MANY; i++)
+        all[i] = tensor_new(DT_F64, 1, &n);
+    size_t took = mem_heap_bytes() - before;
+    CHECK(took < (size_t)MANY * EACH);
+    CHECK_INT(all[0]->count, all[MANY - 1]->count);
+}
+
 static size_t resident(void) {
     size_t pages = 0, ignored;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -214,6 +227,7 @@ int main(void) {
     RUN(views);
     RUN(counts);
     RUN(buffers_are_aligned_and_reused);
+    RUN(small_tensors_take_little);
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
     RUN(a_peak_is_forgotten);
