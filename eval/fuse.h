@@ -30,7 +30,7 @@ Expr *resolve_row(Resolver *r, Expr *e);
 Group *fuse_group(Resolver *r, Expr *e, ExprVec *leaves);
 
 /* Whether the `let` is taken into the operators of what follows: it needs no code of its own. */
-bool fuse_let(Resolver *r, Expr *let);
+bool fuse_let(Resolver *r, Expr *let, bool in_row);
 /* The value of a name that was taken in; NULL for other names. */
 Expr *fuse_value_of(const Resolver *r, const Var *v);
 

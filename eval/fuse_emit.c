@@ -11,6 +11,22 @@ static void note_site(Resolver *r, const Expr *at, const Group *g, const FusedRo
     vec_push(&r->groups, site);
 }
 
+void resolve_check(Resolver *r, Expr *e) {
+    uint32_t mark = r->top;
+    int32_t to = slot_new(r);
+    int32_t first = resolve_args(r, e->args, e->nargs);
+    Site s = {.op = e->a->op,
+              .attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op),
+              .type = e->type,
+              .nargs = e->nargs,
+              .scalar = e->a->op->scalar,
+              .call = e,
+              .only_checks = true};
+    vec_push(&r->sites, s);
+    emit(r, e, CODE_OPERATOR, 0, slot(to), slot(first), (int32_t)r->sites.len - 1);
+    r->top = mark;
+}
+
 bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
     ExprVec leaves = {0};
     Group *g = r->code->verify ? NULL : fuse_group(r, e, &leaves);

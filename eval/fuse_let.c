@@ -124,17 +124,56 @@ static bool may_wait_for(const Expr *e) {
     return is_data || is_access(e) || is_sure(e, &budget);
 }
 
+/* Note [Parts between a value and its reader]. `let a = x * p[0]; let b = p[1]; tanh(a + b)` is one launch, though p[1]
+ * may fail and so may the product, which comes first. At the place of the product stands a check that x and p[0] have one
+ * shape, and the product itself where they have not. So it has to be one operator of values that are there. */
+
+/* Parts of tensors that are read between a value and its reader. */
+typedef struct PartsRead {
+    const Expr *lets[MAX_ARGS];
+    uint32_t n;
+} PartsRead;
+
+static bool add_part_read(PartsRead *parts, const Expr *let) {
+    const Expr *e = let->a;
+    if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || e->a->op != &op_index || e->nsizes ||
+        parts->n == MAX_ARGS)
+        return false;
+    parts->lets[parts->n++] = let;
+    return true;
+}
+
+/* Whether the reader has them all as operands, so that they would come first if they stood there. */
+static bool are_operands(const PartsRead *parts, const Expr *reader) {
+    for (uint32_t i = 0; i < parts->n; i++) {
+        uint32_t budget = MAX_NODES;
+        if (!is_operand_in(reader, parts->lets[i], true, &budget))
+            return false;
+    }
+    return true;
+}
+
+/* An operator of values that are there. */
+static bool is_of_accesses(const Resolver *r, const Expr *e) {
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!is_access(e->args[i]) ||
+            (e->args[i]->kind == EXPR_VAR && fuse_value_of(r, e->args[i]->var)))
+            return false;
+    return is_elementwise(e);
+}
+
 /* The binding behind a `let`, or the value of its block, of whose operators it is an operand; NULL where something
  * else has to come before. */
-static Expr *find_reader(const Expr *let) {
+static Expr *find_reader(const Expr *let, PartsRead *parts) {
     enum { FARTHEST = 32 };
     const Expr *at = let->body;
     for (int i = 0; i < FARTHEST; i++, at = at->body) {
         uint32_t budget = MAX_NODES;
         Expr *next = at->kind == EXPR_LET ? at->a : (Expr *)(uintptr_t)at;
         if (next->kind != EXPR_VAR && is_operand_in_parts(next, let, &budget))
-            return next;
-        if (at->kind != EXPR_LET || !at->var || at->rec || !may_wait_for(next))
+            return are_operands(parts, next) ? next : NULL;
+        if (at->kind != EXPR_LET || !at->var || at->rec ||
+            !(may_wait_for(next) || add_part_read(parts, at)))
             return NULL;
     }
     return NULL;
@@ -149,13 +188,14 @@ static void spend(const Expr *e, uint32_t *budget) {
         spend(e->args[i], budget);
 }
 
-bool fuse_let(Resolver *r, Expr *let) {
+bool fuse_let(Resolver *r, Expr *let, bool in_row) {
+    PartsRead parts = {.n = 0};
     uint32_t run = r->run, left = MAX_NODES - run;
     r->run = 0;
     if (!let->var || let->rec || !is_inner(let->a))
         return false;
-    const Expr *reader = find_reader(let);
-    if (!reader)
+    const Expr *reader = find_reader(let, &parts);
+    if (!reader || (parts.n && (in_row || !is_of_accesses(r, let->a))))
         return false;
     /* A run ends when it fills a group, so that a long chain becomes several groups. */
     spend(let->a, &left);
@@ -169,6 +209,8 @@ bool fuse_let(Resolver *r, Expr *let) {
         return false;
     map_set(&r->fused_values, let->var, let->a);
     r->run = MAX_NODES - left;
+    if (parts.n)
+        resolve_check(r, let->a);
     return true;
 }
 
@@ -331,7 +373,7 @@ static Expr *collect_row(Row *row, Expr *e) {
         }
         if (!e->var || e->rec)
             return e;
-        bool taken = row->members.len && fuse_let(r, e);
+        bool taken = row->members.len && fuse_let(r, e, true);
         if (!taken && is_access(e->a)) {
             if (mentions_member(row, e->a))
                 return e;

@@ -628,7 +628,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
         }
         if (e->kind == EXPR_LET) {
             e = gather_parts(e);
-            bool taken = !r->code->verify && fuse_let(r, e);
+            bool taken = !r->code->verify && fuse_let(r, e, false);
             Expr *next = taken ? NULL : resolve_row(r, e);
             if (!taken && !next)
                 resolve_let(r, e);
