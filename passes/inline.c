@@ -369,8 +369,8 @@ static bool takes_derivative(void *ctx, const Expr *e) {
     return is_derivative(e);
 }
 
-/* A copy of fn to stand in place of the call. */
-static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
+/* The activation that the call of fn begins, of which the parts of a copy in its place are. */
+static const Inlined *site_of_call(const Expr *fn, const Expr *call) {
     Inlined *site = mem_new(Inlined);
     *site = (Inlined){.name = fn->fn->name,
                       .fn = fn,
@@ -378,6 +378,11 @@ static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
                       .internal = expr_is_internal(fn),
                       .tail = call->tail == TAIL_CALL,
                       .outer = call->inlined};
+    return site;
+}
+
+/* A copy of fn to stand in place of the call. */
+static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call, const Inlined *site) {
     Subst s = {.site = site, .renames = true};
     s.mono = mono_of_call(fn, call->args, call->nargs);
     /* the body alone: a function literal's parts would not be its activation's */
@@ -399,12 +404,33 @@ static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call) {
     return copy;
 }
 
-/* The function literal whose body continues the block in place of the call e; NULL where e stays. */
+/* The same of a literal that is used here alone: what it captured is used no more often than before. */
+static Expr *copy_called(Inliner *in, Expr *fn, const Expr *call, const Inlined *site) {
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    void **uses = mem_new_n(void *, captured.len + 1);
+    void **calls = mem_new_n(void *, captured.len + 1);
+    for (size_t i = 0; i < captured.len; i++) {
+        uses[i] = map_find(&in->uses, captured.data[i]);
+        calls[i] = map_find(&in->calls, captured.data[i]);
+    }
+    Expr *copy = copy_for_call(in, fn, call, site);
+    for (size_t i = 0; i < captured.len; i++) {
+        map_set(&in->uses, captured.data[i], uses[i]);
+        map_set(&in->calls, captured.data[i], calls[i]);
+    }
+    return copy;
+}
+
+/* The function literal whose body continues the block in place of the call e; NULL where e stays. One that was written
+ * where it is called begins no activation: its parts are of that in which it stands. */
 static Expr *literal_for_call(Inliner *in, Expr *e) {
+    if (is_call_of_literal(e) && e->a->fn->is_straight)
+        return copy_for_call(in, e->a, e, site_of_call(e->a, e));
     if (is_call_of_literal(e))
-        return e->a->fn->is_straight ? copy_for_call(in, e->a, e) : take_literal(in, e->a);
+        return e->inlined ? copy_called(in, e->a, e, e->inlined) : take_literal(in, e->a);
     Expr *fn = function_to_inline(in, e);
-    return fn ? copy_for_call(in, fn, e) : NULL;
+    return fn ? copy_for_call(in, fn, e, site_of_call(fn, e)) : NULL;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -561,6 +587,46 @@ static Expr *captured_variable(Inliner *in, Expr *e) {
     return v;
 }
 
+/* The call e by a name that the literal gets: one that is called where it stands begins no activation. */
+static Expr *call_by_name(Inliner *in, Links *links, const Expr *e, Expr *literal) {
+    Expr *let = expr_new(EXPR_LET, literal->type, e->span), *call = expr_copy(e);
+    let->var = var_new(sym_intern("f"), literal->type, e->a->span);
+    let->a = literal;
+    vec_push(links, let);
+    call->a = expr_var(let->var, e->a->span);
+    call->args = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        call->args[i] = inline_expr(in, e->args[i]);
+    return call;
+}
+
+/* `flip(f)(x, y)`, whose callee became a function literal: the body of that, or a call of it by a name. NULL where the callee
+ * became something else. */
+static Expr *inline_made_literal(Inliner *in, Expr *e) {
+    if (!in->replaces_calls || e->kind != EXPR_CALL || e->mode || e->drop ||
+        e->a->kind != EXPR_CALL)
+        return NULL;
+    Links links = {0};
+    Expr *fn = inline_expr(in, e->a);
+    if (fn == e->a)
+        return NULL;
+    fn = inline_open_block(in, &links, fn);
+    if (fn->kind != EXPR_FN || fn->fn->path || fn->fn->nparams != e->nargs)
+        return NULL;
+    uint32_t n = expr_count(fn->fn->body, ONCE);
+    bool is_own = !in->nested && e->tail != TAIL_IN_FIELD;
+    const char *obstacle = is_own ? find_obstacle(in, e, fn, fn, n, ONCE) : NULL;
+    if (obstacle)
+        pass_tell(in->ctx, TOLD_LEFT, "inline", e->span, "left the call of `%s`: %s",
+                  name_of(fn, fn), obstacle);
+    if (is_own && !obstacle) {
+        in->grown += n;
+        Expr *copy = copy_called(in, fn, e, site_of_call(fn, e));
+        return close_links(&links, inline_block(in, e, copy));
+    }
+    return close_links(&links, call_by_name(in, &links, e, fn));
+}
+
 Expr *inline_expr(Inliner *in, Expr *e) {
     e = captured_variable(in, e);
     if (e->kind == EXPR_VAR)
@@ -571,9 +637,10 @@ Expr *inline_expr(Inliner *in, Expr *e) {
     pass_visit(in->ctx);
     Expr *result, *fn = e->kind == EXPR_CALL ? literal_for_call(in, e) : NULL;
     Expr *instance = e->kind == EXPR_CALL && !fn ? specialise_call(in, e) : NULL;
-    Expr *vmap = vmap_of_literal(in, e);
-    if (vmap)
-        result = vmap;
+    Expr *other = vmap_of_literal(in, e);
+    other = other || fn || instance ? other : inline_made_literal(in, e);
+    if (other)
+        result = other;
     else if (fn || e->kind == EXPR_LET)
         result = inline_block(in, e, fn);
     else if (e->kind == EXPR_FN)
