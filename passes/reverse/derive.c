@@ -319,6 +319,7 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     if (p.why)
         return code;
     mark_reached(top);
+    chains_find(&p, top);
     for (size_t i = 0; i < p.instances.len; i++)
         if (p.instances.data[i]->reached) {
             Instance *n = p.instances.data[i];

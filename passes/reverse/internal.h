@@ -2,7 +2,7 @@
 /* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
  * (place.c), the way back (back.c), which ways back there are (backs.c) and what they hand over (outline.c), tangents
  * (tangent.c) and which of them are read (demand.c), rules of operators (rule.c), the functions made (make.c), which of
- * them need no frames (replay.c), and what is made of all of them (derive.c). */
+ * them need no frames (replay.c) or make those anyway (chain.c), and what is made of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 
@@ -203,6 +203,8 @@ struct Instance {
     VEC(Steps *) returns, loops;
     bool wants_self, straight;
     Var *self_var, *chain;
+    Var *
+        own_chain; /* the parameter that holds the frames, which the function makes anyway: chain.c; or NULL */
     Global *forward_global;
     Expr *forward_fn;
     VEC(Back *) backs;
@@ -561,6 +563,10 @@ Expr *keep_constants(Instance *n, Expr *back, Map *outside);
 bool replay_choose(Program *p);
 /* Whether the way back of one reads what the function captured. */
 bool replay_needs_self(const Instance *n);
+
+/* ---- chain.c ---- */
+/* Fills in `own_chain` of the loops that were reached, when all that they save is known. */
+void chains_find(Program *p, const Instance *top);
 
 /* ---- derive.c ---- */
 /* Whether a function does not call itself, by whatever way. */

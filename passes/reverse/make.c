@@ -103,7 +103,7 @@ static Expr *frame_of_return(Instance *n, const Steps *end) {
     uint32_t count = 0;
     items[count++] = end->result;
     if (n->loops.len)
-        items[count++] = b_ref(&b, n->chain);
+        items[count++] = b_ref(&b, n->own_chain ? n->own_chain : n->chain);
     if (n->returns.len > 1)
         items[count++] = expr_int(end->number, DT_I32, b.span);
     add_saved(items, &count, &end->saved, b.span);
@@ -156,7 +156,7 @@ Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
         args[count++] = call->a;
     for (uint32_t i = 0; i < call->nargs; i++)
         args[count++] = call->args[i];
-    if (callee->loops.len)
+    if (callee->loops.len && !callee->own_chain)
         args[count++] = chain;
     Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
     Expr *made = b_call(&b, f, args, count, 0);
@@ -191,6 +191,8 @@ static Expr *frame_of_loop(Instance *n, const Steps *end) {
     Build b = {end->call->span};
     if (counts_frames(n))
         return forward_call(n, end->call, count_by(&b, &op_add, b_ref(&b, n->chain), 1, DT_I64));
+    if (n->own_chain)
+        return forward_call(n, end->call, NULL);
     Expr **items = mem_new_n(Expr *, end->saved.len + 2);
     uint32_t count = 0;
     items[count++] = b_ref(&b, n->chain);
@@ -355,7 +357,7 @@ static Expr *make_forward(Instance *n) {
     Block block = {.b = &b};
     uint32_t count;
     Var **params = forward_params(n, &b, &block, &count);
-    if (n->loops.len)
+    if (n->loops.len && !n->own_chain)
         params[count++] = n->chain = b_var(&b, "k", chain_type(n));
     Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body, NULL)));
     fn->fn->name = n->fn->fn->name;
