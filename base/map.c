@@ -46,13 +46,27 @@ static void insert_index(Map *m, const void *key, size_t position) {
     m->index[i] = (uint32_t)position + 1;
 }
 
+void map_begin(Map *m, MapRoom *room) {
+    memset(room->index, 0, sizeof room->index);
+    *m = (Map){.entries = room->entries, .index = room->index, .cap = MAP_ROOM, .room = room};
+}
+
+void map_end(Map *m) {
+    if (m->room && m->entries != m->room->entries) {
+        mem_free(m->entries);
+        mem_free(m->index);
+    }
+    *m = (Map){0};
+}
+
 static void rehash(Map *m) {
-    MapEntry *old = m->entries;
+    Map smaller = *m;
+    const MapEntry *old = m->entries;
     size_t old_used = m->used, cap = 4;
     while (cap < m->len * 2)
         cap *= 2;
     /* Where memory runs out here, the map stays as it was. */
-    Map larger = {.cap = cap, .len = m->len, .entries = mem_new_n(MapEntry, cap)};
+    Map larger = {.cap = cap, .len = m->len, .entries = mem_new_n(MapEntry, cap), .room = m->room};
     if (cap > FEW) {
         larger.index = mem_bytes(sizeof(uint32_t) * index_size(&larger));
         memset(larger.index, 0, sizeof(uint32_t) * index_size(&larger));
@@ -63,6 +77,7 @@ static void rehash(Map *m) {
             insert_index(m, old[i].key, m->used);
             m->entries[m->used++] = old[i];
         }
+    map_end(&smaller);
 }
 
 void *map_find(const Map *m, const void *key) {
@@ -72,17 +87,25 @@ void *map_find(const Map *m, const void *key) {
 
 bool map_has(const Map *m, const void *key) { return find(m, key) != NULL; }
 
-void map_set(Map *m, const void *key, void *value) {
+void **map_at(Map *m, const void *key) {
     MapEntry *e = find(m, key);
-    if (e) {
-        e->value = value;
-        return;
-    }
+    if (e)
+        return &e->value;
     if (m->used == m->cap)
         rehash(m);
     insert_index(m, key, m->used);
-    m->entries[m->used++] = (MapEntry){key, value};
+    e = &m->entries[m->used++];
+    *e = (MapEntry){key, NULL};
     m->len++;
+    return &e->value;
+}
+
+void map_set(Map *m, const void *key, void *value) { *map_at(m, key) = value; }
+
+bool map_enter(Map *m, const void *key) {
+    size_t len = m->len;
+    *map_at(m, key) = (void *)(uintptr_t)key;
+    return m->len > len;
 }
 
 /* Closes the gap at `hole`: an entry further on that could stand there moves into it. */

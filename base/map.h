@@ -13,15 +13,33 @@ typedef struct MapEntry {
     void *value;
 } MapEntry;
 
+/* Room on the stack for the first entries of a map that serves one walk: most walks need no more, and take nothing from
+ * the collector. */
+enum { MAP_ROOM = 32 };
+typedef struct MapRoom {
+    MapEntry entries[MAP_ROOM];
+    uint32_t index[2 * MAP_ROOM];
+} MapRoom;
+
 typedef struct Map {
     MapEntry *entries; /* in insertion order, deleted ones with key NULL */
     uint32_t *index;   /* open-addressed positions into entries, +1 */
     size_t len, used, cap;
+    const MapRoom *room; /* where a map of one walk began; or NULL */
 } Map;
+
+/* An empty map that begins in the room. Nobody copies it, and who began it ends it: that gives its memory back at once.
+ * One that is left by a jump is collected. */
+void map_begin(Map *m, MapRoom *room);
+void map_end(Map *m);
 
 void *map_find(const Map *m, const void *key); /* NULL when absent */
 bool map_has(const Map *m, const void *key);
 void map_set(Map *m, const void *key, void *value); /* key must not be NULL */
+/* Where the value of the key stands, until another is set: NULL where the key is new. */
+void **map_at(Map *m, const void *key);
+/* Sets the key to itself; whether it was not there. */
+bool map_enter(Map *m, const void *key);
 bool map_remove(Map *m, const void *key);
 void map_clear(Map *m);
 void map_add(Map *to, const Map *from); /* all that is there */

@@ -221,6 +221,8 @@ void *mem_realloc(void *p, size_t bytes) {
     return GC_REALLOC(p, bytes ? bytes : 1);
 }
 
+void mem_free(void *p) { GC_FREE(p); }
+
 char *mem_strndup(const char *s, size_t n) {
     char *copy = mem_bytes(n + 1);
     if (n)

@@ -24,6 +24,8 @@ void mem_init(void);
 void *mem_alloc(size_t bytes); /* scanned, zeroed */
 void *mem_bytes(size_t bytes); /* not scanned, not zeroed */
 void *mem_realloc(void *p, size_t bytes);
+/* Gives back at once what an allocator returned and nobody else sees; NULL is nothing. */
+void mem_free(void *p);
 /* Several scanned cells of `bytes` each, one at least: a list linked through their first words, zeroed behind
  * them. For who makes very many of one size and keeps the list where the collector sees it. */
 void *mem_cells(size_t bytes);

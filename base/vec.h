@@ -13,7 +13,9 @@
     }
 
 #define vec_reserve(v, n) vec_reserve_((void **)&(v)->data, &(v)->cap, (n), sizeof *(v)->data)
-#define vec_push(v, x) (vec_reserve((v), (v)->len + 1), (void)((v)->data[(v)->len++] = (x)))
+#define vec_push(v, x)                                                                             \
+    ((v)->len < (v)->cap ? (void)0 : vec_reserve((v), (v)->len + 1),                               \
+     (void)((v)->data[(v)->len++] = (x)))
 #define vec_pop(v) ((v)->data[--(v)->len])
 #define vec_last(v) ((v)->data[(v)->len - 1])
 #define vec_clear(v) ((void)((v)->len = 0))

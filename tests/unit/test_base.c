@@ -150,6 +150,28 @@ TEST(maps_as_scopes) { /* names bound and dropped in any order, against a table 
     CHECK_INT(m.cap, 4); /* nothing of it stays */
 }
 
+TEST(maps_of_one_walk) { /* they begin on the stack, and are as others are beyond it */
+    enum { N = 5 * MAP_ROOM };
+    static char keys[N];
+    for (size_t n = 0; n <= N; n += MAP_ROOM / 2) {
+        Map m;
+        MapRoom room;
+        map_begin(&m, &room);
+        for (size_t i = 0; i < n; i++)
+            CHECK(map_enter(&m, &keys[i]) && !map_enter(&m, &keys[i]));
+        CHECK((m.entries == room.entries) == (n <= MAP_ROOM));
+        for (size_t i = 0; i < n; i += 2)
+            CHECK(map_remove(&m, &keys[i]));
+        for (size_t i = 0; i < n; i++)
+            CHECK(map_find(&m, &keys[i]) == (i % 2 ? &keys[i] : NULL));
+        for (size_t i = 0; i < N; i++)
+            *map_at(&m, &keys[i]) = &keys[0];
+        CHECK(m.len == N && map_find(&m, &keys[N - 1]) == &keys[0]);
+        map_end(&m);
+        CHECK(m.len == 0 && !map_has(&m, &keys[0]));
+    }
+}
+
 /* The first sixteen of the reference implementation's vectors: key 00 01 … 0f, text 00 01 …; the
  * last is the example of the paper's appendix. */
 TEST(siphash_of_the_reference) {
@@ -387,6 +409,7 @@ int main(void) {
     RUN(vectors);
     RUN(maps);
     RUN(maps_as_scopes);
+    RUN(maps_of_one_walk);
     RUN(siphash_of_the_reference);
     RUN(symbols);
     RUN(places);
