@@ -215,23 +215,11 @@ Expr *expr_copy(const Expr *e) {
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-typedef VEC(Expr **) SlotVec;
-
-static void add_slot(SlotVec *out, Expr **slot) {
-    if (*slot)
-        vec_push(out, slot);
-}
-
-static void add_args(SlotVec *out, Expr *e) {
-    for (uint32_t i = 0; i < e->nargs; i++)
-        add_slot(out, &e->args[i]);
-}
-
-/* The places of e's children in order of evaluation. */
-static void find_slots(Expr *e, SlotVec *out) {
+/* The i-th place of a child of e, in order of evaluation, which may hold NULL; NULL past the last. */
+static Expr **find_slot(Expr *e, uint32_t i) {
     switch (e->kind) {
     case EXPR_LIT:
-    case EXPR_ZERO: add_slot(out, &e->like); return;
+    case EXPR_ZERO: return i == 0 ? &e->like : NULL;
     case EXPR_CONST:
     case EXPR_STRING:
     case EXPR_VAR:
@@ -239,61 +227,83 @@ static void find_slots(Expr *e, SlotVec *out) {
     case EXPR_OP:
     case EXPR_CTOR:
     case EXPR_BUILTIN:
-    case EXPR_ERROR: return;
+    case EXPR_ERROR: return NULL;
     case EXPR_CALL:
-        add_slot(out, &e->a);
-        add_args(out, e);
-        for (uint32_t i = 0; i < e->nsizes; i++)
-            add_slot(out, &e->sizes[i]);
-        return;
-    case EXPR_FN: add_slot(out, &e->fn->body); return;
-    case EXPR_LET:
-        add_slot(out, &e->a);
-        add_slot(out, &e->body);
-        return;
+        if (i == 0)
+            return &e->a;
+        return i <= e->nargs               ? &e->args[i - 1]
+               : i <= e->nargs + e->nsizes ? &e->sizes[i - e->nargs - 1]
+                                           : NULL;
+    case EXPR_FN: return i == 0 ? &e->fn->body : NULL;
+    case EXPR_LET: return i == 0 ? &e->a : i == 1 ? &e->body : NULL;
     case EXPR_IF:
     case EXPR_WRITE:
-    case EXPR_EQUAL:
-        add_slot(out, &e->a);
-        add_slot(out, &e->b);
-        add_slot(out, &e->c);
-        return;
+    case EXPR_EQUAL: return i == 0 ? &e->a : i == 1 ? &e->b : i == 2 ? &e->c : NULL;
     case EXPR_MATCH:
-        add_slot(out, &e->a);
-        for (uint32_t i = 0; i < e->narms; i++) {
-            add_slot(out, &e->arms[i].guard);
-            add_slot(out, &e->arms[i].body);
-        }
-        return;
+        if (i == 0)
+            return &e->a;
+        if ((i - 1) / 2 >= e->narms)
+            return NULL;
+        return i % 2 ? &e->arms[(i - 1) / 2].guard : &e->arms[(i - 1) / 2].body;
     case EXPR_TUPLE:
-    case EXPR_TENSOR: add_args(out, e); return;
+    case EXPR_TENSOR: return i < e->nargs ? &e->args[i] : NULL;
     case EXPR_UPDATE:
-    case EXPR_INDEX:
-        add_slot(out, &e->a);
-        add_args(out, e);
-        return;
+    case EXPR_INDEX: return i == 0 ? &e->a : i <= e->nargs ? &e->args[i - 1] : NULL;
     case EXPR_PROJ:
     case EXPR_FIELD:
     case EXPR_REF:
     case EXPR_READ:
     case EXPR_BANG:
     case EXPR_DIM_OF:
-    case EXPR_GRAD: add_slot(out, &e->a); return;
+    case EXPR_GRAD: return i == 0 ? &e->a : NULL;
     case EXPR_CHECK:
-        for (uint32_t i = 0; i < e->nchecks; i++) {
-            add_slot(out, &e->checks[i].found);
-            add_slot(out, &e->checks[i].expected);
-        }
-        add_slot(out, &e->a);
-        return;
+        if (i / 2 < e->nchecks)
+            return i % 2 ? &e->checks[i / 2].expected : &e->checks[i / 2].found;
+        return i == 2 * e->nchecks ? &e->a : NULL;
     }
+    return NULL;
 }
 
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
-    SlotVec slots = {0};
-    find_slots(e, &slots);
-    for (size_t i = 0; i < slots.len; i++)
-        fn(ctx, *slots.data[i]);
+    Expr **slot;
+    for (uint32_t i = 0; (slot = find_slot(e, i)); i++)
+        if (*slot)
+            fn(ctx, *slot);
+}
+
+bool expr_is_leaf(const Expr *e) {
+    switch (e->kind) {
+    case EXPR_CONST:
+    case EXPR_STRING:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_BUILTIN:
+    case EXPR_ERROR: return true;
+    case EXPR_LIT:
+    case EXPR_ZERO: return !e->like;
+    case EXPR_TUPLE: return !e->nargs;
+    case EXPR_CALL:
+    case EXPR_FN:
+    case EXPR_LET:
+    case EXPR_IF:
+    case EXPR_MATCH:
+    case EXPR_PROJ:
+    case EXPR_FIELD:
+    case EXPR_UPDATE:
+    case EXPR_REF:
+    case EXPR_READ:
+    case EXPR_WRITE:
+    case EXPR_BANG:
+    case EXPR_EQUAL:
+    case EXPR_TENSOR:
+    case EXPR_INDEX:
+    case EXPR_DIM_OF:
+    case EXPR_CHECK:
+    case EXPR_GRAD: return false;
+    }
+    return false;
 }
 
 typedef struct Any {
@@ -305,8 +315,7 @@ typedef struct Any {
 
 static void find_any(void *ctx, Expr *e) {
     Any *any = ctx;
-    for (; !any->found && !map_has(&any->seen, e); e = e->body) {
-        map_set(&any->seen, e, e);
+    for (; !any->found && (expr_is_leaf(e) || map_enter(&any->seen, e)); e = e->body) {
         any->found = any->holds(any->ctx, e);
         if (e->kind != EXPR_LET) {
             expr_each_child(e, find_any, any);
@@ -318,7 +327,10 @@ static void find_any(void *ctx, Expr *e) {
 
 bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx) {
     Any any = {.holds = holds, .ctx = ctx};
+    MapRoom room;
+    map_begin(&any.seen, &room);
     find_any(&any, e);
+    map_end(&any.seen);
     return any.found;
 }
 
@@ -354,18 +366,13 @@ static Expr *copy_with_slots(const Expr *e) {
 }
 
 Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx) {
-    SlotVec slots = {0}, own = {0};
-    find_slots(e, &slots);
-    Expr *copy = NULL;
-    for (size_t i = 0; i < slots.len; i++) {
-        Expr *child = fn(ctx, *slots.data[i]);
-        if (child != *slots.data[i] && !copy) {
+    Expr *copy = NULL, **slot;
+    for (uint32_t i = 0; (slot = find_slot(e, i)); i++) {
+        Expr *child = *slot ? fn(ctx, *slot) : NULL;
+        if (child != *slot && !copy)
             copy = copy_with_slots(e);
-            find_slots(copy, &own);
-            /* the children before this one did not change */
-        }
         if (copy)
-            *own.data[i] = child;
+            *find_slot(copy, i) = child;
     }
     return copy ? copy : e;
 }
@@ -407,9 +414,10 @@ typedef struct FreeVars {
 } FreeVars;
 
 static void bind(FreeVars *f, Var *v, int by) {
-    if (v)
-        map_set(&f->bound, v,
-                (void *)((uintptr_t)map_find(&f->bound, v) + (uintptr_t)(intptr_t)by));
+    if (v) {
+        void **count = map_at(&f->bound, v);
+        *count = (void *)((uintptr_t)*count + (uintptr_t)(intptr_t)by);
+    }
 }
 
 static void bind_pattern(FreeVars *f, const Pattern *p, int by) {
@@ -433,10 +441,8 @@ static void visit_let(FreeVars *f, Expr *e) {
             bind(f, e->var, 1);
         vec_push(&opened, e->var);
         e = e->body;
-        if (map_has(&f->seen, e))
+        if (e->kind == EXPR_LET && !map_enter(&f->seen, e))
             break;
-        if (e->kind == EXPR_LET)
-            map_set(&f->seen, e, e);
     }
     if (e->kind != EXPR_LET)
         visit(f, e);
@@ -445,16 +451,14 @@ static void visit_let(FreeVars *f, Expr *e) {
 }
 
 static void visit(FreeVars *f, Expr *e) {
-    if (map_has(&f->seen, e))
-        return;
-    map_set(&f->seen, e, e);
-    switch (e->kind) {
-    case EXPR_VAR:
-        if (!map_find(&f->bound, e->var) && !map_has(&f->found, e->var)) {
-            map_set(&f->found, e->var, e->var);
+    if (e->kind == EXPR_VAR) {
+        if (!map_find(&f->bound, e->var) && map_enter(&f->found, e->var))
             vec_push(f->out, e->var);
-        }
         return;
+    }
+    if (expr_is_leaf(e) || !map_enter(&f->seen, e))
+        return;
+    switch (e->kind) {
     case EXPR_FN:
         for (uint32_t i = 0; i < e->fn->nparams; i++)
             bind(f, e->fn->params[i], 1);
@@ -480,6 +484,7 @@ static void visit(FreeVars *f, Expr *e) {
     case EXPR_OP:
     case EXPR_CTOR:
     case EXPR_BUILTIN:
+    case EXPR_VAR:
     case EXPR_CALL:
     case EXPR_IF:
     case EXPR_TUPLE:
@@ -503,7 +508,14 @@ static void visit(FreeVars *f, Expr *e) {
 
 void expr_free_vars(Expr *e, VarVec *out) {
     FreeVars f = {.out = out};
+    MapRoom bound, found, seen;
+    map_begin(&f.bound, &bound);
+    map_begin(&f.found, &found);
+    map_begin(&f.seen, &seen);
     visit(&f, e);
+    map_end(&f.bound);
+    map_end(&f.found);
+    map_end(&f.seen);
 }
 
 /* ---- tail position --------------------------------------------------------------------------- */
@@ -525,13 +537,14 @@ static void mark_call(Expr *e, ExprList *pending) {
 
 static void mark_function(Expr *fn) {
     ExprList pending = {0};
-    Map seen = {0};
+    Map seen;
+    MapRoom room;
+    map_begin(&seen, &room);
     vec_push(&pending, fn->fn->body);
     while (pending.len) {
         Expr *e = vec_pop(&pending);
-        if (map_has(&seen, e))
+        if (expr_is_leaf(e) || !map_enter(&seen, e))
             continue;
-        map_set(&seen, e, e);
         if (e->kind == EXPR_LET) {
             vec_push(&pending, e->body);
         } else if (e->kind == EXPR_CHECK) {
@@ -546,14 +559,14 @@ static void mark_function(Expr *fn) {
             mark_call(e, &pending);
         }
     }
+    map_end(&seen);
 }
 
 static void mark_all(void *ctx, Expr *e) {
     Map *seen = ctx;
     for (;; e = e->body) {
-        if (map_has(seen, e))
+        if (expr_is_leaf(e) || !map_enter(seen, e))
             return;
-        map_set(seen, e, e);
         if (e->kind != EXPR_LET)
             break;
         mark_all(seen, e->a);
@@ -582,8 +595,11 @@ bool fn_has_frames(const Fn *fn, const Var *param) {
 }
 
 void expr_mark_tails(Expr *e) {
-    Map seen = {0};
+    Map seen;
+    MapRoom room;
+    map_begin(&seen, &room);
     mark_all(&seen, e);
+    map_end(&seen);
 }
 
 bool expr_is_tail(const Expr *e, TailKind kind) {

@@ -303,7 +303,9 @@ bool fn_has_frames(const Fn *fn, const Var *param);
 
 /* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
-/* Whether one of the nodes of e has a property; each is asked once. */
+/* Whether e has no children: a walk need not remember that it was there. */
+bool expr_is_leaf(const Expr *e);
+/* Whether one of the nodes of e has a property; each that has children is asked once. */
 bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx);
 Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child),
                         void *ctx); /* e itself if none changed */
