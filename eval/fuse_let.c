@@ -8,19 +8,20 @@
 static void count_uses(void *ctx, Expr *e) {
     Resolver *r = ctx;
     if (e->kind == EXPR_VAR) {
-        uintptr_t n = (uintptr_t)map_find(&r->uses, e->var);
-        map_set(&r->uses, e->var, (void *)(n + 1));
+        void **uses = map_at(&r->uses, e->var);
+        *uses = (void *)((uintptr_t)*uses + 1);
         return;
     }
-    if (map_has(&r->counted,
-                e)) { /* the expression is shared, so its variables are used more than once */
+    if (expr_is_leaf(e))
+        return;
+    if (!map_enter(&r->counted,
+                   e)) { /* the expression is shared, so its variables are used more than once */
         VarVec free = {0};
         expr_free_vars(e, &free);
         for (size_t i = 0; i < free.len; i++)
             map_set(&r->uses, free.data[i], (void *)(uintptr_t)2);
         return;
     }
-    map_set(&r->counted, e, e);
     if (e->kind == EXPR_LET) {
         for (; e->kind == EXPR_LET; e = e->body) /* a chain is walked in a loop */
             count_uses(r, e->a);

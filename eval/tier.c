@@ -55,9 +55,8 @@ static bool is_given_function(const Expr *call) {
 static void survey(void *ctx, Expr *e) {
     Survey *s = ctx;
     for (;; e = e->body) {
-        if (s->nodes > LARGEST || map_has(&s->seen, e))
+        if (s->nodes > LARGEST || !map_enter(&s->seen, e))
             return;
-        map_set(&s->seen, e, e);
         s->nodes++;
         if (e->kind != EXPR_LET)
             break;

@@ -46,7 +46,7 @@ typedef struct Walk {
 
 static Expr *walk(void *ctx, Expr *e) {
     Walk *w = ctx;
-    Expr *known = map_find(&w->done, e);
+    Expr *known = expr_is_leaf(e) ? e : map_find(&w->done, e);
     if (known)
         return known;
     Expr *result = e->kind == EXPR_LET ? expr_map_block(e, walk, w) : expr_map_children(e, walk, w);
@@ -55,17 +55,20 @@ static Expr *walk(void *ctx, Expr *e) {
     return result;
 }
 
-Expr *cells_expose(Expr *e) {
-    Walk w = {.change = cells_of_parts};
-    return walk(&w, e);
+static Expr *change_all(Expr *e, Expr *(*change)(Expr *e)) {
+    Walk w = {.change = change};
+    MapRoom room;
+    map_begin(&w.done, &room);
+    e = walk(&w, e);
+    map_end(&w.done);
+    return e;
 }
+
+Expr *cells_expose(Expr *e) { return change_all(e, cells_of_parts); }
 
 static Expr *drop(Expr *e) { return cells_is_own(e) ? e->args[0] : e; }
 
-Expr *cells_drop(Expr *e) {
-    Walk w = {.change = drop};
-    return walk(&w, e);
-}
+Expr *cells_drop(Expr *e) { return change_all(e, drop); }
 
 /* What the block binds to v, or NULL. */
 static const Expr *bound_in(const Expr *block, const Var *v) {

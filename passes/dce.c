@@ -15,20 +15,37 @@ Expr *pass_dce(PassCtx *ctx, Expr *e);
 
 typedef struct Cleaner {
     PassCtx *ctx;
-    Effects *effects;
-    Map done; /* Expr -> what became of it */
-    Map used; /* Var that what is kept so far mentions */
-    const Expr *root;
+    Effects *effects; /* of root, once a binding is unused that may have any */
+    Map done;         /* Expr -> what became of it */
+    Map used;         /* Var that what is kept so far mentions */
+    Expr *root;
 } Cleaner;
 
 static Expr *clean(Cleaner *c, Expr *e);
 
 static Expr *clean_child(void *ctx, Expr *child) { return clean(ctx, child); }
 
+/* Whether e does nothing, as is seen without knowing the program. */
+static bool is_idle(const Expr *e) {
+    bool takes_parts = e->kind == EXPR_PROJ || e->kind == EXPR_FIELD;
+    if ((takes_parts && e->a->kind == EXPR_VAR) || e->kind == EXPR_FN || e->kind == EXPR_VAR ||
+        (e->kind == EXPR_LIT && !e->like))
+        return true;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (e->args[i]->kind != EXPR_VAR)
+            return false;
+    return e->kind == EXPR_TUPLE;
+}
+
 static bool is_unused(Cleaner *c, const Expr *link) {
     enum { UNSEEN = EFFECT_READS | EFFECT_MAKES };
-    return !(link->var && map_has(&c->used, link->var)) &&
-           !(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN);
+    if (link->var && map_has(&c->used, link->var))
+        return false;
+    if (is_idle(link->a))
+        return true;
+    if (!c->effects)
+        c->effects = effects_new(c->ctx, c->root);
+    return !(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN);
 }
 
 static Expr *clean_block(Cleaner *c, Expr *e) {
@@ -55,11 +72,11 @@ static Expr *clean_block(Cleaner *c, Expr *e) {
 }
 
 static Expr *clean(Cleaner *c, Expr *e) {
-    Expr *known = map_find(&c->done, e);
+    if (e->kind == EXPR_VAR)
+        map_enter(&c->used, e->var);
+    Expr *known = expr_is_leaf(e) ? e : map_find(&c->done, e);
     if (known)
         return known;
-    if (e->kind == EXPR_VAR)
-        map_set(&c->used, e->var, e->var);
     pass_visit(c->ctx);
     if (e->kind == EXPR_FN && e->fn->keeps_captured && e != c->root) {
         VarVec captured = {0};
@@ -74,6 +91,12 @@ static Expr *clean(Cleaner *c, Expr *e) {
 }
 
 Expr *pass_dce(PassCtx *ctx, Expr *e) {
-    Cleaner c = {.ctx = ctx, .effects = effects_new(ctx, e), .root = e};
-    return clean(&c, e);
+    Cleaner c = {.ctx = ctx, .root = e};
+    MapRoom done, used;
+    map_begin(&c.done, &done);
+    map_begin(&c.used, &used);
+    e = clean(&c, e);
+    map_end(&c.done);
+    map_end(&c.used);
+    return e;
 }

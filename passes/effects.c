@@ -335,6 +335,8 @@ static unsigned effects_of_form(Round *r, Expr *e) {
 }
 
 static unsigned effects_in(Round *r, Expr *e) {
+    if (expr_is_leaf(e))
+        return effects_of_form(r, e);
     uintptr_t known = (uintptr_t)map_find(&r->nodes, e);
     if (known)
         return (unsigned)known - 1;
@@ -356,9 +358,8 @@ typedef struct Reached {
 static void reach_mentions(void *ctx, Expr *e) {
     Reached *reached = ctx;
     for (;; e = e->body) {
-        if (map_has(&reached->seen, e))
+        if (e->kind != EXPR_GLOBAL && (expr_is_leaf(e) || !map_enter(&reached->seen, e)))
             return;
-        map_set(&reached->seen, e, e);
         pass_visit(reached->state->ctx);
         if (e->kind != EXPR_LET)
             break;
@@ -393,8 +394,10 @@ static void reach(Reached *reached, Global *g) {
 /* Enters the definitions that an expression mentions. */
 static void reach_all(Reached *reached, Expr *e) {
     size_t mark = reached->pending.len;
-    map_clear(&reached->seen);
+    MapRoom room;
+    map_begin(&reached->seen, &room);
     reach_mentions(reached, e);
+    map_end(&reached->seen);
     while (reached->pending.len > mark)
         reach(reached, vec_pop(&reached->pending));
 }
@@ -445,15 +448,19 @@ void effects_depend(PassCtx *ctx, Expr *e) {
     if (!ctx->deps)
         return;
     Reached reached = {.state = state_of(ctx)};
-    Map met = {0};
+    Map met;
+    MapRoom room, met_room;
+    map_begin(&reached.seen, &room);
     reach_mentions(&reached, e);
+    map_end(&reached.seen);
+    map_begin(&met, &met_room);
     while (reached.pending.len) {
         Global *g = vec_pop(&reached.pending);
-        if (map_has(&met, g) || !function_of(g))
+        if (!function_of(g) || !map_enter(&met, g))
             continue;
-        map_set(&met, g, g);
         pass_depend(ctx, g);
         for (size_t i = 0; i < g->uses.len; i++)
             vec_push(&reached.pending, g->uses.data[i]);
     }
+    map_end(&met);
 }

@@ -73,8 +73,7 @@ static Expr *structure_of(Folder *f, Expr *e) {
 
 static void note_apart(void *ctx, Expr *e) {
     Folder *f = ctx;
-    for (; !map_has(&f->seen, e); e = e->body) {
-        map_set(&f->seen, e, e);
+    for (; !expr_is_leaf(e) && map_enter(&f->seen, e); e = e->body) {
         pass_visit(f->ctx);
         if ((e->kind == EXPR_PROJ || e->kind == EXPR_FIELD || e->kind == EXPR_MATCH) &&
             e->a->kind == EXPR_VAR)
@@ -441,7 +440,7 @@ static Expr *fold(Folder *f, Expr *e) {
         Expr *atom = map_find(&f->atoms, e->var);
         return atom ? atom_at(atom, e) : e;
     }
-    Expr *known = map_find(&f->done, e);
+    Expr *known = expr_is_leaf(e) ? e : map_find(&f->done, e);
     if (known)
         return known;
     pass_visit(f->ctx);
@@ -452,6 +451,12 @@ static Expr *fold(Folder *f, Expr *e) {
 
 Expr *pass_fold(PassCtx *ctx, Expr *e) {
     Folder f = {.ctx = ctx, .root = e};
+    MapRoom done, seen;
+    map_begin(&f.done, &done);
+    map_begin(&f.seen, &seen);
     note_apart(&f, e);
-    return fold(&f, e);
+    map_end(&f.seen);
+    e = fold(&f, e);
+    map_end(&f.done);
+    return e;
 }

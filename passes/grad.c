@@ -25,9 +25,8 @@ bool expr_is_unit(const Expr *e) { return e->kind == EXPR_TUPLE && e->nargs == 0
 
 static bool holds_float(Type *t, Map *seen) {
     t = type_resolve(t);
-    if (map_has(seen, t))
+    if (t->tag == TY_TUPLE && !map_enter(seen, t))
         return false;
-    map_set(seen, t, t);
     switch (t->tag) {
     case TY_TENSOR: {
         DType d;

@@ -91,15 +91,15 @@ static uint32_t uses_of(const Inliner *in, const Var *v) {
 }
 
 static void add_one(Map *counts, const Var *v) {
-    map_set(counts, v, (void *)((uintptr_t)map_find(counts, v) + 1));
+    void **count = map_at(counts, v);
+    *count = (void *)((uintptr_t)*count + 1);
 }
 
 static void count_here(Inliner *in, Expr *e);
 
 static void count_use(void *ctx, Expr *e) {
     Inliner *in = ctx;
-    for (; !map_has(&in->visited, e); e = e->body) {
-        map_set(&in->visited, e, e);
+    for (; (e->kind != EXPR_VAR && expr_is_leaf(e)) || map_enter(&in->visited, e); e = e->body) {
         pass_visit(in->ctx);
         if (e->kind != EXPR_LET) {
             count_here(in, e);

@@ -101,12 +101,14 @@ static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec 
     const OptOptions *opt = ctx->opt;
     size_t n = opt->passes ? opt->npasses : pass_count();
     int rounds = opt->passes || opt->level <= 2 ? 1 : 2;
+    const Expr *settled = NULL; /* most passes leave most functions as they are */
     for (int round = 0; round < rounds; round++) {
         ctx->brought_derivative = false;
         for (size_t i = 0; i < n; i++) {
             const Pass *pass = opt->passes ? pass_find(opt->passes[i]) : pass_at(i);
             bool runs = opt->passes || (pass->level && pass->level <= opt->level);
-            e = settle_cells(ctx, e, is_source);
+            if (e != settled)
+                settled = e = settle_cells(ctx, e, is_source);
             if (runs && !(is_source && spoils_source(pass)))
                 e = apply(ctx, pass, e, name, given);
         }

@@ -54,7 +54,7 @@ EDITS = [
     ("def apply_linear", "+ l.b", "- l.b", "golden"),
     ("def adam_with", "state.steps + 1", "state.steps", "golden"),
     ("INFIX SUB", "ADD,", "MUL,", "golden/fmt"),
-    ("is_unused", "&&\n           !(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN)", "", "golden"),
+    ("is_unused", "!(effects_at(c->effects, link->a) & ~(unsigned)UNSEEN)", "true", "golden"),
     ("session_run_source", "status == SESSION_OK && (flags & RUN_MAIN)", "0", "golden/cli"),
     ("input_add", 'strcmp(value, "random") != 0', 'strcmp(value, "random") == 0', "golden/cli"),
     ("jit_cache_put", "ok && renameat(c->folder, temporary, c->folder, name) != 0", "ok", "unit/test_jit"),

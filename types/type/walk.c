@@ -344,16 +344,20 @@ typedef struct Finding {
 static void find_tag(void *finding, Type *t) {
     Finding *q = finding;
     t = type_resolve(t);
-    if (q->found || !(t->flags & flags_of(q->tag)) || map_has(&q->seen, t))
+    if (q->found || !(t->flags & flags_of(q->tag)) || !map_enter(&q->seen, t))
         return;
-    map_set(&q->seen, t, t);
     q->found = t->tag == q->tag;
     type_each_part(t, find_tag, q);
 }
 
 bool type_has(Type *t, TypeTag tag) {
+    if (!(type_resolve(t)->flags & flags_of(tag)))
+        return false;
     Finding q = {.tag = tag};
+    MapRoom room;
+    map_begin(&q.seen, &room);
     find_tag(&q, t);
+    map_end(&q.seen);
     return q.found;
 }
 
