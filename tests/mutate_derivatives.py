@@ -10,7 +10,7 @@ kink or tie, the wrong arm, an accumulator that is taken to be absent, a step le
 by `--seed`, evenly from the kinds. Each edit is made in a copy of the tree, built incrementally, judged, undone:
 
     rules     an edited rule by the cases of its operator in property/gradients.py and property/zero_cotangents.py
-    goldens   tests/golden/grad and tests/golden/ad
+    goldens   tests/golden/grad, tests/golden/ad and those of NaN, by the engine that is edited
     programs  2,000 random programs of property/derivatives.py, until one of them is wrong
 
 It tells of each who found it first. More than one in fifty that nobody finds is a failure. With --work=DIR the copy,
@@ -48,7 +48,7 @@ PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/bac
 STEPS = ("acc_set acc_add acc_move accumulate add_to add_slice enter_arm leave_arm end_return move_one places_reset "
          "restore_accs settle way_choose way_step way_steps forward_steps take_apart_like alias_each learn_out")
 # what only says that a function is not taken, or that another round is needed, changes no derivative
-HARMLESS = re.compile(r"refuse|->why|changed|waits|BUG|interrupt|_fail|outline")
+HARMLESS = re.compile(r"refuse|->why|changed|waits|BUG|interrupt|_fail|outline|SPARE_STACK|deep")
 
 # kind, files, pattern, replacement; the pattern's whole match is replaced
 KINDS = [
@@ -162,8 +162,9 @@ def judge(tree, folder, edit):
             ("rules", [os.path.join(tests, "property/zero_cotangents.py"), relay, "--only", edit.item], 600)]
     programs = [("programs", [os.path.join(tests, "property/derivatives.py"), relay, "--programs=%d" % PROGRAMS,
                               "--first"], 1800)]
-    goldens = [("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=--jit=on", "golden",
-                            "golden/grad", "golden/ad"], 1800)]
+    engine = "--engine=reference" if edit.path.startswith("eval/reference/") else "--jit=on"
+    goldens = [("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=" + engine, "golden",
+                            "golden/grad", "golden/ad", "golden/errors/nan"], 1800)]
     for who, command, limit in rule + goldens + programs if edit.path in RULES else programs + goldens:
         failed, words = run_tests([sys.executable] + command, folder, limit)
         if failed:
