@@ -46,7 +46,7 @@ PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/bac
           "passes/reverse/known.c", "passes/reverse/demand.c"]
 # a statement of one line that may be left out: it puts a value, a step or an accumulator somewhere
 STEPS = ("acc_set acc_add acc_move accumulate add_to add_slice enter_arm leave_arm end_return move_one places_reset "
-         "restore_accs settle way_choose way_step way_steps forward_steps take_apart_like alias_each learn_out")
+         "restore_accs settle way_choose way_step way_steps forward_steps alias_each learn_out")
 # what only says that a function is not taken, or that another round is needed, changes no derivative
 HARMLESS = re.compile(r"refuse|->why|changed|waits|BUG|interrupt|_fail|outline|SPARE_STACK|deep")
 

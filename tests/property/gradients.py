@@ -241,6 +241,9 @@ def reductions():
         case("variance", "variance(x, y%s)" % attrs, shape, kept)
         if shape == (2, 3, 2):
             case("variance", "variance(x, mean(x%s)%s, unbiased=True)" % (keep, attrs), shape)
+        if shape in ((2, 3, 2), (2, 3)):
+            case("var", "var(x%s, unbiased=True)" % attrs, shape)
+            case("std", "std(x%s, unbiased=True)" % attrs, shape)
         case("all", "x * (float64) all(x > -3.0%s)" % keep, shape)
         case("any", "x * (float64) any(x > 0.0%s)" % keep, shape)
         case("argmax", "x * (float64) argmax(x%s)" % keep, shape)
