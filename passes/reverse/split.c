@@ -8,6 +8,7 @@
  * to be that in one arm, and known not to be in the other. What runs, and in which order, stays as it is, so cotangents are
  * added in the order in which they were. It looks into no function literal that is not called where it stands, and stops where
  * the function has grown by MOST nodes. */
+#include "passes/cells.h"
 #include "passes/inline.h"
 #include "passes/reverse/internal.h"
 
@@ -173,7 +174,8 @@ static Expr *split(Splitter *s, Expr *e) {
 }
 
 Expr *split_choices(PassCtx *ctx, Expr *fn) {
-    Splitter s = {.ctx = ctx, .root = fn};
-    Expr *made = split(&s, fn);
+    Expr *exposed = cells_expose(fn); /* a cell is made where it was, before the choice behind it */
+    Splitter s = {.ctx = ctx, .root = exposed};
+    Expr *made = split(&s, exposed);
     return s.grown ? made : fn;
 }
