@@ -83,7 +83,8 @@ typedef struct JitRecipe {
     JitKernel *kernels;
     const char *why; /* malloc'd; the last reason for the reference */
     struct {         /* the last tile chosen */
-        int64_t m, n, panel_steps;
+        int64_t m, n, steps;
+        bool in_panels;
         uint8_t rows, cols;
     } tile;
 } JitRecipe;

@@ -213,27 +213,37 @@ static void shape_scan(Shape *s) {
         plan->sig.form = FORM_LANES;
 }
 
-/* What choose_tile has to fill: m × n outputs, n along the lanes. panel_steps: of the reduction, where the vector
- * operand lies in panels; 0: it does not. */
+/* What choose_tile has to fill: m × n outputs, n along the lanes, each of so many steps. */
 typedef struct TileTask {
-    int64_t m, n, panel_steps;
-    int lanes, size; /* size: of an element of the panels */
+    int64_t m, n, steps;
+    int lanes, size; /* size: of an element of the vector operand */
+    bool in_panels;  /* … which lies in panels */
 } TileTask;
 
-/* Rows and columns of the register tile with the least cost. Loads of vectors count half more than broadcasts: they
- * come from the second cache. A panel that is too wide for that comes from the third one again for each row of
- * tiles, ten bytes a cycle. */
+enum { L1_BYTES = 1 << 15 };
+
+/* Cycles for a tile's loads of vectors in one step, where each row of tiles reads all their steps again from a farther
+ * cache; 0: they stay in the nearest one. The second cache gives 32 bytes a cycle, what lies behind it ten, which matters
+ * for panels alone: other reductions that long are cut. */
+static double count_far_loads(const Jit *jit, const TileTask *task, int rows, int cols) {
+    double bytes = (double)cols * task->lanes * task->size, all = bytes * (double)task->steps;
+    if (task->m <= rows || all <= L1_BYTES)
+        return 0;
+    bool beyond = task->in_panels && all > (double)jit->cpu.l2_bytes * 0.75;
+    return bytes / (beyond ? 10 : 32);
+}
+
+/* Rows and columns of the register tile with the least cost. */
 static void choose_tile(const Jit *jit, JitRecipe *jr, const TileTask *task, int *rows, int *cols) {
     static const int sizes[] = {1, 2, 3, 4, 6, 7, 8, 10};
     enum { SIZES = sizeof sizes / sizeof *sizes };
-    if (jr->tile.m == task->m && jr->tile.n == task->n &&
-        jr->tile.panel_steps == task->panel_steps) {
+    if (jr->tile.m == task->m && jr->tile.n == task->n && jr->tile.steps == task->steps &&
+        jr->tile.in_panels == task->in_panels) {
         *rows = jr->tile.rows;
         *cols = jr->tile.cols;
         return;
     }
     int64_t m = task->m, n = task->n, lanes = task->lanes;
-    int64_t column = task->panel_steps * lanes * task->size; /* bytes of a panel one vector wide */
     int registers = jit->cpu.registers;
     int most = registers == 32 ? 24 : 12;
     int64_t vectors = (n + lanes - 1) / lanes;
@@ -249,9 +259,8 @@ static void choose_tile(const Jit *jit, JitRecipe *jr, const TileTask *task, int
             double step = accs / 2.0, loads = (r + c * 1.5) / 2.0;
             step = step < loads ? loads : step;
             step = step < 4 ? 4 : step;
-            double far = (double)(c * lanes * task->size) / 10;
-            if (m > r && c * column > jit->cpu.l2_bytes / 4 * 3 && step < far)
-                step = far;
+            double far = count_far_loads(jit, task, r, c);
+            step = step < far ? far : step;
             double cost = tiles * (step + 0.5);
             if (cost < best) {
                 best = cost;
@@ -261,7 +270,8 @@ static void choose_tile(const Jit *jit, JitRecipe *jr, const TileTask *task, int
         }
     jr->tile.m = m;
     jr->tile.n = n;
-    jr->tile.panel_steps = task->panel_steps;
+    jr->tile.steps = task->steps;
+    jr->tile.in_panels = task->in_panels;
     jr->tile.rows = (uint8_t)*rows;
     jr->tile.cols = (uint8_t)*cols;
 }
@@ -452,7 +462,7 @@ static bool shape_windows(Shape *s, int lanes) {
     plan->sig.form = FORM_TILE;
     int tile_rows, tile_cols;
     int64_t lane_extent = plan->extent[s->npar - 1];
-    TileTask task = {w.m, lane_extent, k, lanes, elem_size(r, w.packed)};
+    TileTask task = {w.m, lane_extent, k, lanes, elem_size(r, w.packed), true};
     choose_tile(s->jit, (JitRecipe *)s->jr, &task, &tile_rows, &tile_cols);
     set_tile(s, lane_extent, lanes, tile_rows, tile_cols);
     return true;
@@ -547,8 +557,8 @@ static void shape_product(Shape *s) {
             plan->packed = plan->keeps;
     }
     int rows, cols;
-    bool in_panels = plan->packed >= 0;
-    TileTask task = {m, n, in_panels ? k : 0, lanes, in_panels ? elem_size(s->r, vector) : 0};
+    int size = vector >= 0 ? elem_size(s->r, vector) : widest;
+    TileTask task = {m, n, k, lanes, size, plan->packed >= 0};
     choose_tile(s->jit, (JitRecipe *)s->jr, &task, &rows, &cols);
     if (plan->packed < 0 && turned && turned <= 2 && plan->extent[in] >= lanes) {
         plan->sig.form = FORM_TURN;

@@ -376,27 +376,34 @@ TEST(disk_cache_of_several_processes) {
     CHECK_INT(system(fmt_text("rm -rf %s", cache_dir)), 0);
 }
 
+/* out[i, j] = sum of x[i, l] * y[j, l], or of x[l, i] * y[l, j] where the operands are read against their grain. */
+static void make_product(Recipe *r, ScalarBuilder *b, KernelArgs *args, DType t, bool down) {
+    int64_t m = args->extents[0], n = args->extents[1], k = args->extents[2];
+    Sc x = sc_load(b, 0, t);
+    *r = (Recipe){.kind = RECIPE_PRODUCT,
+                  .rank = 2,
+                  .nreduce = 1,
+                  .noperands = 2,
+                  .noutputs = 1,
+                  .acc_type = (uint8_t)t};
+    r->results[0] = sc_mul(b, x, sc_load(b, 1, t));
+    r->in_types[0] = r->in_types[1] = r->out_types[0] = (uint8_t)t;
+    r->body = b->code.data;
+    r->nbody = (uint16_t)b->code.len;
+    args->in_strides[0][0] = args->in_strides[1][1] = down ? 1 : k;
+    args->in_strides[0][2] = down ? m : 1;
+    args->in_strides[1][2] = down ? n : 1;
+    args->out_strides[0][0] = n;
+    args->out_strides[0][1] = 1;
+}
+
 /* Rows of weights that go to panels: whatever the tile, a panel stays in the second cache, since each row of tiles reads
  * it again. Few rows alone would be best served by wide tiles. */
 TEST(panels_stay_in_the_second_cache) {
-    enum { M = 49, K = 4608, N_WIDE = 512 };
+    KernelArgs args = {.extents = {49, 512, 4608}};
     ScalarBuilder b = {0};
-    Sc x = sc_load(&b, 0, DT_F32);
-    sc_mul(&b, x, sc_load(&b, 1, DT_F32));
-    Recipe r = {.kind = RECIPE_PRODUCT,
-                .rank = 2,
-                .nreduce = 1,
-                .noperands = 2,
-                .noutputs = 1,
-                .acc_type = DT_F32};
-    r.results[0] = (uint16_t)(b.code.len - 1);
-    r.in_types[0] = r.in_types[1] = r.out_types[0] = DT_F32;
-    r.body = b.code.data;
-    r.nbody = (uint16_t)b.code.len;
-    KernelArgs args = {.extents = {M, N_WIDE, K}};
-    args.in_strides[0][0] = args.in_strides[1][1] = K;
-    args.in_strides[0][2] = args.in_strides[1][2] = args.out_strides[0][1] = 1;
-    args.out_strides[0][0] = N_WIDE;
+    Recipe r;
+    make_product(&r, &b, &args, DT_F32, false);
     for (int bytes = 16; bytes <= 64; bytes *= 2) {
         Jit *jit = open_jit(bytes, 1, false, true);
         if (!jit)
@@ -408,8 +415,28 @@ TEST(panels_stay_in_the_second_cache) {
             JitPlan plan;
             jit_plan(jit, jr, &args, false, &plan);
             CHECK_INT(plan.packed, 1);
-            CHECK(plan.wide * K * (int64_t)sizeof(float) <= l2 / 4 * 3);
+            CHECK(plan.wide * args.extents[2] * (int64_t)sizeof(float) <= l2 / 4 * 3);
         }
+        jit_close(jit);
+    }
+}
+
+/* What a row of tiles reads comes from the second cache, 32 bytes a cycle: it is not more than its multiplications, two a
+ * cycle, wait for. */
+TEST(tiles_wait_for_no_cache) {
+    KernelArgs args = {.extents = {64, 64, 1000}};
+    ScalarBuilder b = {0};
+    Recipe r;
+    make_product(&r, &b, &args, DT_F64, true);
+    for (int bytes = 16; bytes <= 64; bytes *= 2) {
+        Jit *jit = open_jit(bytes, 1, false, true);
+        if (!jit)
+            return;
+        JitPlan plan;
+        jit_plan(jit, jit_recipe_get(jit, &r), &args, false, &plan);
+        CHECK_INT(plan.packed, -1);
+        int work = plan.sig.rows * plan.sig.cols / 2;
+        CHECK(plan.wide * (int64_t)sizeof(double) <= work * 32);
         jit_close(jit);
     }
 }
@@ -482,6 +509,7 @@ int main(void) {
     RUN(disk_cache_of_the_environment);
     RUN(disk_cache_of_several_processes);
     RUN(panels_stay_in_the_second_cache);
+    RUN(tiles_wait_for_no_cache);
     RUN(interrupt);
     RUN(threads);
     return check_result();
