@@ -277,7 +277,6 @@ void use_global(Program *p, Global *g);
 Known *known_of(Reader *r, Expr *atom);
 /* Whether a function's derivative is that of its code. */
 bool fn_has_own_code(const Expr *fn);
-Expr *function_of_op(Expr *e);
 /* A function literal that captured nothing is called as a definition is: no closure is asked for its code. */
 Expr *plain_callee(Reader *r, Expr *callee);
 /* Whether a plain step may do to active values what it does, with all functions that its variables are. */

@@ -142,7 +142,6 @@ bool fn_has_own_code(const Expr *fn) {
     return !f->path || !f->path->len;
 }
 
-/* The function of an operator that is given as a value. */
 Expr *function_of_op(Expr *e) {
     Type *t = type_resolve(e->type);
     if (t->tag != TY_FN || t->nargs != (uint32_t)e->op->nargs)
@@ -150,11 +149,12 @@ Expr *function_of_op(Expr *e) {
     Var **params = mem_new_n(Var *, t->nargs + 1);
     Expr **args = mem_new_n(Expr *, t->nargs + 1);
     for (uint32_t i = 0; i < t->nargs; i++) {
-        params[i] = var_new(sym_intern("x"), t->args[i], e->span);
-        args[i] = expr_var(params[i], e->span);
+        params[i] = var_new(sym_intern("x"), t->args[i], span_none());
+        args[i] = expr_var(params[i], span_none());
     }
-    Expr *body = expr_call_op(e->op, args, t->nargs, attrs_defaults(e->op), t->fn.result, e->span);
-    Expr *fn = expr_fn(params, t->nargs, body, t, e->span);
+    Expr *body = expr_call_op(e->op, args, t->nargs, attrs_defaults(e->op), t->fn.result,
+                              span_none());
+    Expr *fn = expr_fn(params, t->nargs, body, t, span_none());
     fn->fn->name = sym_intern(e->op->name);
     return fn;
 }

@@ -38,7 +38,7 @@ bool derivative_is_known(Reader *r, Expr *e) {
         return true;
     while (e->kind == EXPR_GRAD)
         e = e->a;
-    if (e->kind == EXPR_FN)
+    if (e->kind == EXPR_FN || e->kind == EXPR_OP)
         return true;
     return (e->kind == EXPR_VAR || e->kind == EXPR_GLOBAL) && known_of(r, e);
 }

@@ -27,12 +27,13 @@ typedef struct Original {
     VEC(Expr *) links;    /* `let`s without bodies */
 } Original;
 
-static Expr *bind_function(Original *s, const char *name, Expr *fn) {
+static Expr *bind_function(Deriver *d, Original *s, const char *name, Expr *fn) {
     Var *v = var_new(sym_intern(name), fn->type, fn->span);
     Expr *link = expr_new(EXPR_LET, fn->type, fn->span);
     link->var = v;
     link->a = fn;
     vec_push(&s->links, link);
+    map_set(&d->literals, v, fn);
     return expr_var(v, fn->span);
 }
 
@@ -116,7 +117,7 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
     switch (e->kind) {
     case EXPR_FN:
         s->literal = e;
-        s->atom = bind_function(s, e->fn->name ? e->fn->name->text : "f", e);
+        s->atom = bind_function(d, s, e->fn->name ? e->fn->name->text : "f", e);
         keep_captured(e);
         return true;
     case EXPR_VAR:
@@ -132,8 +133,12 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
         pass_depend(d->ctx, e->global);
         made = function_at_types(e, e->global->value);
         s->literal = made ? made : e->global->value;
-        s->atom = made ? bind_function(s, e->global->name->text, made) : e;
+        s->atom = made ? bind_function(d, s, e->global->name->text, made) : e;
         return true;
+    case EXPR_OP:
+        s->literal = function_of_op(e);
+        s->atom = s->literal ? bind_function(d, s, e->op->name, s->literal) : NULL;
+        return s->literal != NULL;
     case EXPR_GRAD:
         if (!is_derivative(e) || !find_source(d, e->a, e->mode == GRAD_JVP, s))
             return false;
@@ -141,7 +146,7 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
         if (!made)
             return false;
         s->literal = made;
-        s->atom = bind_function(s, grad_kind_name((GradKind)e->mode), made);
+        s->atom = bind_function(d, s, grad_kind_name((GradKind)e->mode), made);
         return true;
     default: return false;
     }

@@ -103,6 +103,8 @@ typedef struct ReverseCode {
     VEC(ReverseUse) uses;
 } ReverseCode;
 
+/* fn (x1, …) { op(x1, …) } of an operator that is given as a value; NULL where its arguments are no fixed number. */
+Expr *function_of_op(Expr *e);
 /* A function literal of which it is known which functions its closure captured. captured has one entry for each of its
  * free variables, in their order (expr_free_vars): NULL where the value is no function that was written down. self: the
  * number of the variable that is the function itself, or n. */
