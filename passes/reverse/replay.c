@@ -275,7 +275,10 @@ bool replay_choose(Program *p) {
             Instance *n = p->instances.data[i];
             if (!n->replays)
                 continue;
-            n->replays = work_of(n, n->body) <= (instance_is_straight(n) ? 0 : MOST_WORK);
+            bool straight = instance_is_straight(n);
+            /* what it captured is read from its closure, which nothing else needs where it stands in place of its calls */
+            n->replays = work_of(n, n->body) <= (straight ? 0 : MOST_WORK) &&
+                         !(straight && replay_needs_self(n));
             any |= n->replays;
             fewer |= !n->replays;
         }
