@@ -69,12 +69,12 @@ def nothing_is_copied(s):
 
 
 def what_is_lent_comes_back(s):
-    for _ in range(100):
+    for _ in range(300):  # what waits for a collection, and for the next one to be given back, is 24 of them each
         s.call("sum", Lent(1000, 1000, bytes(8_000_000)))
     gc.collect()
     s.evaluate("1")
     large = [x for x in Lent.lent if x.shape[0] == 1000]
-    assert len(large) < 60, len(large)
+    assert len(large) < 100, len(large)
 
 
 def values_are_python_values(s):

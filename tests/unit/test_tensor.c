@@ -144,7 +144,8 @@ static void round_of(int n) {
 
 /* tensor/buffer.c, Note [Kept up to the high-water mark]. */
 TEST(rounds_map_their_memory_once) {
-    round_of(40);
+    for (int i = 0; i < 4; i++) /* the first ones meet what other tests left in the lists */
+        round_of(40);
     size_t mappings = tensor_mappings();
     for (int i = 0; i < 20; i++)
         round_of(40);
