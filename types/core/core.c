@@ -272,38 +272,11 @@ void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
 }
 
 bool expr_is_leaf(const Expr *e) {
-    switch (e->kind) {
-    case EXPR_CONST:
-    case EXPR_STRING:
-    case EXPR_VAR:
-    case EXPR_GLOBAL:
-    case EXPR_OP:
-    case EXPR_CTOR:
-    case EXPR_BUILTIN:
-    case EXPR_ERROR: return true;
-    case EXPR_LIT:
-    case EXPR_ZERO: return !e->like;
-    case EXPR_TUPLE: return !e->nargs;
-    case EXPR_CALL:
-    case EXPR_FN:
-    case EXPR_LET:
-    case EXPR_IF:
-    case EXPR_MATCH:
-    case EXPR_PROJ:
-    case EXPR_FIELD:
-    case EXPR_UPDATE:
-    case EXPR_REF:
-    case EXPR_READ:
-    case EXPR_WRITE:
-    case EXPR_BANG:
-    case EXPR_EQUAL:
-    case EXPR_TENSOR:
-    case EXPR_INDEX:
-    case EXPR_DIM_OF:
-    case EXPR_CHECK:
-    case EXPR_GRAD: return false;
-    }
-    return false;
+    Expr **slot;
+    for (uint32_t i = 0; (slot = find_slot((Expr *)(uintptr_t)e, i)); i++)
+        if (*slot)
+            return false;
+    return true;
 }
 
 typedef struct Any {
