@@ -44,6 +44,8 @@ typedef struct Collector {
 int32_t fuse_collect(Collector *c, Expr *e, bool root);
 /* The group of what was collected. results: nodes. */
 Group *fuse_group_of(const Collector *c, const int32_t *results, uint32_t nresults);
+/* An instruction that fails where the operator e does: Note [Parts between a value and its reader] in fuse_let.c. */
+void resolve_check(Resolver *r, Expr *e);
 
 /* ---- what is fused --------------------------------------------------------------------------- */
 
@@ -53,8 +55,6 @@ bool is_float_tensor(Type *t);
 bool is_operator(const Expr *e);
 bool is_elementwise(const Expr *e);
 /* What may be a binding of a row: Note [Groups of bindings] in fuse_let.c. */
-/* An instruction that fails where the operator e does: Note [Parts between a value and its reader] in fuse_let.c. */
-void resolve_check(Resolver *r, Expr *e);
 bool is_member(const Expr *e);
 bool is_product(const Expr *e);
 /* A product, or an operator as softmax is: it reads what it reads more than once. */
