@@ -3,6 +3,7 @@
 #include "eval/ad.h"
 #include "eval/fuse_impl.h"
 #include "eval/leaf_map.h"
+#include "eval/small_part.h"
 #include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/slice.h"
@@ -67,48 +68,26 @@ static Tensor *own_tensor(Value acc, const Tensor *data) {
     return made;
 }
 
-/* Where the part t[i, …] of integers that take the first n axes begins; -1 where it is another one. */
-static int64_t place_of_part(const Tensor *t, const char *spec, const Value *at, uint32_t n) {
-    int64_t place = t->offset;
-    if (strspn(spec, "io") != n || spec[n] || n > (uint32_t)t->rank)
-        return -1;
-    for (uint32_t axis = 0; axis < n; axis++) {
-        int64_t i = at[axis].i, size = t->shape[axis];
-        i += i < 0 ? size : 0;
-        if (at[axis].tag != VAL_SCALAR || i < 0 || i >= size)
-            return -1;
-        place += i * t->strides[axis];
-    }
-    return place;
-}
-
-/* Adds to a part of a float32 or float64 that lies together and is small, as that of reading one is (eval/apply.c): planning
- * a kernel costs more. False where it is another case. */
+/* Adds to a small part of a float32 or float64 without a kernel; false where it is another case. */
 static bool add_part(Tensor *t, Value ct, const char *spec, const Value *at, uint32_t n) {
-    enum { PART = 512 /* elements */ };
-    int64_t place = place_of_part(t, spec, at, n), count = 1;
     const Tensor *from = ct.tag == VAL_TENSOR ? ct.p : NULL;
-    if (place < 0 || (t->dtype != DT_F32 && t->dtype != DT_F64))
+    SmallPart part;
+    if ((t->dtype != DT_F32 && t->dtype != DT_F64) || !small_part_find(t, spec, at, n, &part))
         return false;
-    int rank = t->rank - (int)n;
-    if (from ? from->dtype != t->dtype || from->rank != rank : ct.tag != VAL_SCALAR || rank)
+    if (from ? from->dtype != t->dtype || from->rank != part.rank || !tensor_is_contiguous(from)
+             : ct.tag != VAL_SCALAR || part.rank)
         return false;
-    for (int k = 0; k < rank; k++) {
-        count *= from->shape[k];
-        if (from->shape[k] != t->shape[(int)n + k] || from->shape[k] > PART)
-            return false;
-    }
-    if (count > PART || (from && !tensor_is_contiguous(from)))
+    if (from && memcmp(from->shape, part.shape, sizeof(int64_t) * (size_t)part.rank) != 0)
         return false;
     if (t->dtype == DT_F32) {
         const float one = (float)ct.f, *x = from ? tensor_data(from) : &one;
-        float *y = (float *)t->buffer->data + place;
-        for (int64_t i = 0; i < count; i++)
+        float *y = (float *)(void *)part.data;
+        for (int64_t i = 0; i < part.count; i++)
             y[i] += x[i];
     } else {
         const double *x = from ? tensor_data(from) : &ct.f;
-        double *y = (double *)t->buffer->data + place;
-        for (int64_t i = 0; i < count; i++)
+        double *y = (double *)(void *)part.data;
+        for (int64_t i = 0; i < part.count; i++)
             y[i] += x[i];
     }
     return true;

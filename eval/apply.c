@@ -7,11 +7,11 @@
 #include "eval/machine.h"
 #include "eval/operands.h"
 #include "eval/plans.h"
+#include "eval/small_part.h"
 #include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/recipe/fuse.h"
 #include "ops/recipe/plan.h"
-#include "ops/slice.h"
 
 #include <string.h>
 
@@ -248,63 +248,20 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
     return t;
 }
 
-enum {
-    PART_BYTES =
-        4096 /* of a part that is copied without a kernel, which would be planned for each call */
-};
-
-/* The number that a scalar argument of an index is. */
-static bool next_integer(const Value **at, const Value *end, int64_t *out) {
-    if (*at == end || (*at)->tag != VAL_SCALAR)
-        return false;
-    *out = (*at)++->i;
-    return true;
-}
-
-/* The part t[i, …, a:b] where integers take the first axes and a range of the next one may follow, and what is left of
- * t lies together and is small: read without the operator. What is an error is left to it. */
+/* A part that lies together and is small, read without the operator. What is an error is left to it. */
 static bool read_part(const Tensor *t, const char *spec, const Value *args, uint32_t n,
                       Value *out) {
-    const Value *end = args + n;
-    int64_t at = t->offset, i, shape[TENSOR_MAX_RANK];
-    int axis = 0;
-    if (t->waiting)
+    SmallPart part;
+    if (!small_part_find(t, spec, args, n, &part))
         return false;
-    for (; *spec == 'i' || *spec == 'o'; spec++, axis++) {
-        if (axis >= t->rank || !next_integer(&args, end, &i))
-            return false;
-        if (i < 0)
-            i += t->shape[axis];
-        if (i < 0 || i >= t->shape[axis])
-            return false;
-        at += i * t->strides[axis];
-    }
-    memcpy(shape, t->shape, sizeof(int64_t) * (size_t)t->rank);
-    if (*spec == ':' && axis < t->rank) {
-        SliceRange r = {.has_begin = spec[1] & 1, .has_end = spec[1] >> 1 & 1, .step = 1};
-        if ((spec[1] >> 2 & 1) || (r.has_begin && !next_integer(&args, end, &r.begin)) ||
-            (r.has_end && !next_integer(&args, end, &r.end)))
-            return false;
-        slice_resolve(&r, t->shape[axis], &i, &shape[axis]);
-        at += i * t->strides[axis];
-        spec += 2;
-    }
-    size_t size = dtype_size(t->dtype);
-    int64_t count = 1;
-    for (int k = t->rank; k-- > axis; count *= shape[k])
-        if (shape[k] > PART_BYTES || (shape[k] != 1 && t->strides[k] != count))
-            return false;
-    if (*spec || args != end || count * (int64_t)size > PART_BYTES || !count)
-        return false;
-    const char *from = (const char *)t->buffer->data + at * (int64_t)size;
-    if (axis == t->rank) {
-        *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(from, t->dtype))
-                                        : value_int(t->dtype, elem_get_int(from, t->dtype));
+    if (!part.rank) {
+        *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(part.data, t->dtype))
+                                        : value_int(t->dtype, elem_get_int(part.data, t->dtype));
         return true;
     }
-    Tensor *part = tensor_new(t->dtype, t->rank - axis, shape + axis);
-    memcpy(tensor_data(part), from, (size_t)count * size);
-    *out = value_tensor(part);
+    Tensor *read = tensor_new(t->dtype, part.rank, part.shape);
+    memcpy(tensor_data(read), part.data, (size_t)part.count * dtype_size(t->dtype));
+    *out = value_tensor(read);
     return true;
 }
 
