@@ -28,8 +28,8 @@ static void count_reads(Map *reads, Expr *e) {
     VarVec vars = {0};
     expr_free_vars(e, &vars);
     for (size_t i = 0; i < vars.len; i++) {
-        uintptr_t n = (uintptr_t)map_find(reads, vars.data[i]);
-        map_set(reads, vars.data[i], (void *)(n + 1));
+        void **n = map_at(reads, vars.data[i]);
+        *n = (void *)((uintptr_t)*n + 1);
     }
 }
 

@@ -258,9 +258,8 @@ static void find_reads(void *ctx, Expr *e) {
         find_reads(r, e->a);
     if (e->kind == EXPR_VAR)
         map_set(&r->elements, e->var, e->var);
-    if (map_has(&r->seen, e))
+    if (!map_enter(&r->seen, e))
         return;
-    map_set(&r->seen, e, e);
     if (e->like) /* for its dtype */
         find_reads(r, e->like);
     bool like = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && takes_shape_of_last(e) &&
