@@ -266,7 +266,7 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     const char *out;
     Expr *call = back_call(w, callee, s->places, &(CallOfBack){frame, s->e, types, NULL}, ct, &out);
     if (!out) {
-        w->is_dead = program->waits = true;
+        w->is_dead = true;
         return;
     }
     call->type = outline_type(callee, out, types);

@@ -428,7 +428,6 @@ static Expr *ask_before(Way *w, Instance *n, const CallOfBack *c, Expr *ct, cons
         return general;
     Back *whole;
     Expr *call = call_known(w, n, c, there, str_text(&known), &whole);
-    w->n->program->waits |= !*back_out(k) || !*back_out(whole);
     if (!*back_out(whole))
         return general;
     if (!*back_out(k)) {

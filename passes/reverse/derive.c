@@ -209,7 +209,7 @@ static void make_ways_back(Program *p, Instance *top) {
     for (size_t i = 0; i < p->waiting.len && !p->why; i++)
         if (p->waiting.data[i]->state == BACK_WAITS)
             back_make(p->waiting.data[i]);
-    if (p->changed || !p->waits)
+    if (p->changed)
         return;
     for (size_t i = 0; i < p->waiting.len; i++) /* these have no end: the function never returns */
         if (!*back_out(p->waiting.data[i]))
@@ -223,7 +223,7 @@ static void settle_instances(Program *p, GradKind kind, Instance *top) {
             reverse_refuse(p, "what is shared does not settle");
             break;
         }
-        p->changed = p->waits = false;
+        p->changed = false;
         p->names = 0;
         if (kind == GRAD_JVP)
             for (size_t i = 0; i < p->instances.len && !p->why; i++)

@@ -233,7 +233,6 @@ typedef struct Program {
     bool grows;          /* some accumulator is a tuple that grows */
     bool merges;         /* Note [Merging]: values that are equal may become one */
     bool changed;        /* something was learnt: make the ways back again */
-    bool waits;          /* in this round a call of a way back told nothing */
     VEC(Back *) waiting; /* the ways back that this round reached */
     uint32_t work;
     uint32_t names;  /* of values with several names: pieces of code made in this round */
