@@ -4,81 +4,100 @@
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void refuse(Way *w, const char *why) { reverse_refuse(w->n->program, why); }
 
 /* ---- joining -------------------------------------------------------------------------------- */
 
-typedef struct Saved {
-    Presence presence;
-    Expr *acc;
-} Saved;
+/* What an arm makes of the accumulators that it changes. */
+typedef struct ArmEnd {
+    VEC(AccChange) changes;
+    Map of; /* Place -> the number of its change, from 1 */
+    bool dead;
+} ArmEnd;
 
-/* Of all leaves that there were: what is learnt on the way adds some (alias.c), and this round is for nothing then. */
-typedef struct SavedAccs {
-    size_t n;
-    Saved *leaves;
-} SavedAccs;
-
-static SavedAccs save_accs(const Instance *n) {
-    SavedAccs s = {n->leaves.len, mem_new_n(Saved, n->leaves.len + 1)};
-    for (size_t i = 0; i < s.n; i++)
-        s.leaves[i] = (Saved){n->leaves.data[i]->presence, n->leaves.data[i]->acc};
-    return s;
+static AccChange end_of(const ArmEnd *arm, Place *p) {
+    uintptr_t number = (uintptr_t)map_find(&arm->of, p);
+    return number ? arm->changes.data[number - 1] : (AccChange){p, p->presence, p->acc};
 }
 
-static Saved saved_acc(const SavedAccs *s, size_t i) {
-    return i < s->n ? s->leaves[i] : (Saved){ABSENT, NULL};
-}
-
-static void restore_accs(Instance *n, const SavedAccs *s) {
-    for (size_t i = 0; i < n->leaves.len; i++) {
-        n->leaves.data[i]->presence = saved_acc(s, i).presence;
-        n->leaves.data[i]->acc = saved_acc(s, i).acc;
+/* Runs an arm, and takes back what it did to the accumulators: they are in `end`. */
+static void run_arm(Way *w, const Arms *arms, uint32_t i, ArmEnd *end) {
+    Instance *n = w->n;
+    size_t mark = n->trail.len;
+    arms->run(w, arms->ctx, i);
+    for (size_t k = mark; k < n->trail.len; k++) {
+        Place *p = n->trail.data[k].place;
+        void **number = map_at(&end->of, p);
+        if (*number)
+            continue;
+        vec_push(&end->changes, ((AccChange){p, p->presence, p->acc}));
+        *number = (void *)(uintptr_t)end->changes.len;
     }
+    while (n->trail.len > mark) {
+        AccChange was = vec_pop(&n->trail);
+        was.place->presence = was.presence;
+        was.place->acc = was.acc;
+    }
+    end->dead = w->is_dead;
+    w->is_dead = false;
+}
+
+static int compare_leaves(const void *a, const void *b) {
+    uint32_t x = (*(Place *const *)a)->leaf, y = (*(Place *const *)b)->leaf;
+    return x < y ? -1 : x > y;
+}
+
+typedef VEC(Place *) Places;
+
+/* The leaves whose accumulators are not what they were behind some arm that has an end, in the order of leaves. */
+static Places changed_leaves(const ArmEnd *ends, uint32_t narms) {
+    Places changed = {0};
+    Map seen;
+    MapRoom room;
+    map_begin(&seen, &room);
+    for (uint32_t i = 0; i < narms; i++)
+        for (size_t k = 0; !ends[i].dead && k < ends[i].changes.len; k++) {
+            const AccChange *c = &ends[i].changes.data[k];
+            if ((c->presence != c->place->presence || c->acc != c->place->acc) &&
+                map_enter(&seen, c->place))
+                vec_push(&changed, c->place);
+        }
+    map_end(&seen);
+    if (changed.len)
+        qsort(changed.data, changed.len, sizeof *changed.data, compare_leaves);
+    return changed;
 }
 
 void way_choose(Way *w, const Arms *arms) {
     Instance *n = w->n;
-    SavedAccs before = save_accs(n), *after = mem_new_n(SavedAccs, arms->narms);
+    ArmEnd *ends = mem_new_n(ArmEnd, arms->narms + 1);
     Block *outer = w->block, *blocks = mem_new_n(Block, arms->narms);
     uint32_t first = arms->narms; /* of the arms of which all is known */
-    bool *dead = mem_new_n(bool, arms->narms + 1);
+    n->nchoices++;
     for (uint32_t i = 0; i < arms->narms && !n->program->why; i++) {
-        restore_accs(n, &before);
         blocks[i].b = &w->build;
         w->block = &blocks[i];
-        arms->run(w, arms->ctx, i);
-        after[i] = save_accs(n);
-        dead[i] = w->is_dead;
-        w->is_dead = false;
-        if (first == arms->narms && !dead[i])
+        run_arm(w, arms, i, &ends[i]);
+        if (first == arms->narms && !ends[i].dead)
             first = i;
     }
+    n->nchoices--;
     w->block = outer;
     w->is_dead = first == arms->narms;
-    restore_accs(n, &before);
     if (n->program->why || w->is_dead)
         return;
-    VEC(size_t) changed = {0};
-    for (size_t k = 0; k < n->leaves.len; k++) {
-        bool any = false;
-        for (uint32_t i = first; i < arms->narms; i++)
-            any |= !dead[i] &&
-                   (saved_acc(&after[i], k).presence != saved_acc(&before, k).presence ||
-                    saved_acc(&after[i], k).acc != saved_acc(&before, k).acc);
-        if (any)
-            vec_push(&changed, k);
-    }
+    Places changed = changed_leaves(ends, arms->narms);
     if (!changed.len)
         return;
     Expr *all = NULL;
     for (uint32_t i = arms->narms; i-- > 0;) {
         Expr **values = mem_new_n(Expr *, changed.len);
         for (size_t c = 0; c < changed.len; c++) {
-            Saved s = saved_acc(&after[i], changed.data[c]);
-            values[c] = s.presence == ABSENT ? absent_value(w) : s.acc;
+            AccChange end = end_of(&ends[i], changed.data[c]);
+            values[c] = end.presence == ABSENT ? absent_value(w) : end.acc;
         }
         Expr *value = changed.len == 1 ? values[0]
                                        : b_tuple(&w->build, values, (uint32_t)changed.len);
@@ -91,19 +110,17 @@ void way_choose(Way *w, const Arms *arms) {
         all->type = b_some_type("ct");
     Expr *joined = way_bind(w, all, NULL);
     for (size_t c = 0; c < changed.len; c++) {
-        size_t k = changed.data[c];
-        Place *p = n->leaves.data[k];
-        Presence presence = saved_acc(&after[first], k).presence;
+        Place *p = changed.data[c];
+        Presence presence = end_of(&ends[first], p).presence;
         for (uint32_t i = first + 1; i < arms->narms; i++)
-            if (!dead[i])
-                presence = presence_join(presence, saved_acc(&after[i], k).presence);
+            if (!ends[i].dead)
+                presence = presence_join(presence, end_of(&ends[i], p).presence);
         Expr *acc = joined;
         if (changed.len > 1)
             acc = way_bind(w, expr_proj(joined, (uint32_t)c, b_some_type("ct"), w->build.span),
                            presence == PRESENT && type_resolve(p->type)->tag == TY_TENSOR ? p->type
                                                                                           : NULL);
-        p->presence = presence;
-        p->acc = presence == ABSENT ? NULL : acc;
+        acc_put(w, p, presence == ABSENT ? NULL : acc, presence);
     }
 }
 
@@ -189,8 +206,7 @@ void leave_arm(Way *w, const Choice *c) {
             acc->ctor = arm->ctor;
             presence = PRESENT;
         }
-        p->presence = presence;
-        p->acc = acc;
+        acc_put(w, p, acc, presence);
     }
 }
 

@@ -63,9 +63,17 @@ typedef struct Place {
     VEC(Alias) aliases;
     VEC(PartRead) reads; /* of what is no tuple as far as is known: of a frame */
     bool is_own;         /* LEAF: it is no other name in the code that is being made */
-    Presence presence;   /* LEAF: of the accumulator, while the way back is made */
+    uint32_t leaf;       /* it is the one before this of its instance's leaves; 0: of none */
+    Presence presence;   /* LEAF: of the accumulator, while the way back is made: acc_put */
     Expr *acc;
 } Place;
+
+/* What the accumulator of a leaf was, or became. */
+typedef struct AccChange {
+    Place *place;
+    Presence presence;
+    Expr *acc;
+} AccChange;
 
 typedef struct Instance Instance;
 typedef struct Shape Shape; /* shape.c */
@@ -190,6 +198,8 @@ struct Instance {
         *slots; /* of each active parameter, and of each variable that a known function captured */
     VEC(Return) named; /* returns whose result is another name of a shared slot */
     VEC(Place *) leaves;
+    uint32_t nchoices;    /* that are being gone back through, one in the other */
+    VEC(AccChange) trail; /* what accumulators were before they were changed in these */
     uint32_t nplaces;
     Map places;       /* Var -> Place */
     Map knowns;       /* Var -> Known */
@@ -354,6 +364,8 @@ Expr *ct_of_data(const Build *b, Ctor *of, Expr **parts, uint32_t nparts);
 Presence acc_presence(Place *p);
 Expr *acc_get(Way *w, Place *p);
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence);
+/* The same of a leaf, with nothing looked for. All that changes accumulators does it by this one. */
+void acc_put(Way *w, Place *leaf, Expr *acc, Presence presence);
 void acc_add(Way *w, Place *p, Expr *ct);
 /* Adds the cotangent of an element or part, `call` being the operator that read it, in place. */
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct);

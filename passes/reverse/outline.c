@@ -118,7 +118,7 @@ static Expr *hand_on(Way *w, Place *p) {
     sum->type = acc->type;
     sum = bind_behind(w, acc->var, sum);
     if (sum)
-        p->acc = sum;
+        acc_put(w, p, sum, p->presence);
     return p->acc;
 }
 

@@ -12,6 +12,7 @@ static Place *make_place(Instance *n, Type *type, uint32_t id, bool shared) {
     p->id = id;
     p->shared = shared;
     vec_push(&n->leaves, p);
+    p->leaf = (uint32_t)n->leaves.len;
     return p;
 }
 
@@ -292,13 +293,22 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
     return way_bind(w, b_builtin(&w->build, "ad.item", acc, number, NULL), type);
 }
 
+void acc_put(Way *w, Place *leaf, Expr *acc, Presence presence) {
+    Instance *n = w->n;
+    bool known = leaf->leaf && leaf->leaf <= n->leaves.len &&
+                 n->leaves.data[leaf->leaf - 1] == leaf;
+    if (n->nchoices && known)
+        vec_push(&n->trail, ((AccChange){leaf, leaf->presence, leaf->acc}));
+    leaf->presence = presence;
+    leaf->acc = acc;
+}
+
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
     while (p->arm)
         p = p->arm;
     bool none = presence == ABSENT || presence == UNKNOWN;
     if (p->form == PLACE_LEAF) {
-        p->presence = presence;
-        p->acc = none ? NULL : acc;
+        acc_put(w, p, none ? NULL : acc, presence);
         return;
     }
     if (!none && acc->kind != EXPR_VAR && acc->kind != EXPR_TUPLE &&
@@ -345,8 +355,7 @@ void acc_add(Way *w, Place *p, Expr *ct) {
     } else if (p->presence != ABSENT) {
         sum = b_builtin(&w->build, "ad.add", p->acc, ct, NULL);
     }
-    p->acc = sum->kind == EXPR_VAR ? sum : way_bind(w, sum, acc_type(p));
-    p->presence = PRESENT;
+    acc_put(w, p, sum->kind == EXPR_VAR ? sum : way_bind(w, sum, acc_type(p)), PRESENT);
 }
 
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
@@ -367,9 +376,9 @@ void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
     Program *program = w->n->program;
     program->changed |= !program->indexes;
     program->indexes = true;
-    p->acc = way_bind(w, b_builtin_n(&w->build, "ad.add_index", args, call->nargs + 3),
-                      acc_type(p));
-    p->presence = PRESENT;
+    acc_put(w, p,
+            way_bind(w, b_builtin_n(&w->build, "ad.add_index", args, call->nargs + 3), acc_type(p)),
+            PRESENT);
 }
 
 Expr *acc_settle(Way *w, Type *type, Expr *ct) {
