@@ -309,12 +309,10 @@ static void run_choice(Way *w, void *ctx, uint32_t i) {
     leave_arm(w, c);
 }
 
-static bool save_vars(VarVec *saved, Expr *code, const Map *defines) {
+static bool save_vars(VarVec *saved, const VarVec *vars, const Map *defines) {
     size_t before = saved->len;
-    VarVec vars = {0};
-    expr_free_vars(code, &vars);
-    for (size_t i = 0; i < vars.len; i++) {
-        Var *v = vars.data[i];
+    for (size_t i = 0; i < vars->len; i++) {
+        Var *v = vars->data[i];
         bool known = !map_has(defines, v);
         for (size_t k = 0; !known && k < saved->len; k++)
             known = saved->data[k] == v;
@@ -337,20 +335,35 @@ static Var *first_name(Instance *n, Var *v) {
     }
 }
 
-/* The same code, of first names: a frame holds no value twice, and none for a shape that another one has. */
-static Expr *by_first_names(Instance *n, Expr *code) {
+/* The same code, of first names: a frame holds no value twice, and none for a shape that another one has. vars: those that
+ * are free in it, as expr_free_vars finds them. */
+static Expr *by_first_names(Instance *n, Expr *code, VarVec *vars) {
+    VarVec others = {0}, firsts = {0};
+    expr_free_vars(code, &others);
     if (n->program->merges)
-        code = shape_of_kept(n, code);
-    VarVec vars = {0};
-    expr_free_vars(code, &vars);
-    for (size_t i = 0; i < vars.len; i++) {
-        Var *v = vars.data[i], *first = first_name(n, v);
+        code = shape_of_kept(n, code, &others);
+    Map seen;
+    MapRoom room;
+    map_begin(&seen, &room);
+    for (size_t i = 0; i < others.len; i++) {
+        Var *v = others.data[i], *first = first_name(n, v);
         if (first == v)
             continue;
         Expr *value = expr_var(first, code->span);
         value->type = v->type;
         code = expr_let(v, value, code);
+        map_set(&seen, v, v);
+        vec_push(&firsts, first);
     }
+    while (firsts.len) {
+        Var *first = vec_pop(&firsts);
+        if (map_enter(&seen, first))
+            vec_push(vars, first);
+    }
+    for (size_t i = 0; i < others.len; i++)
+        if (map_enter(&seen, others.data[i]))
+            vec_push(vars, others.data[i]);
+    map_end(&seen);
     return code;
 }
 
@@ -358,8 +371,9 @@ static Expr *by_first_names(Instance *n, Expr *code) {
 static Expr *close_choice(Way *w, void *ctx, uint32_t i, Expr *body) {
     BranchWay *b = ctx;
     Choice *c = &b->s->choices[i];
-    body = by_first_names(w->n, body);
-    save_vars(&c->saved, body, &c->steps->defines);
+    VarVec vars = {0};
+    body = by_first_names(w->n, body, &vars);
+    save_vars(&c->saved, &vars, &c->steps->defines);
     for (size_t k = c->saved.len; k-- > 0;) {
         Var *v = c->saved.data[k];
         Expr *from = expr_proj(b_ref(&w->build, b->s->frame), (uint32_t)k + 2, v->type,
@@ -546,10 +560,9 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
     Expr *back = block_end(&block, chain ? back_call_loop(&w, chain) : back_give(&w));
     if (n->program->merges)
         back = gather_additions(back);
-    back = by_first_names(n, back);
-    Map outside = {0};
     VarVec vars = {0};
-    expr_free_vars(back, &vars);
+    back = by_first_names(n, back, &vars);
+    Map outside = {0};
     for (size_t i = 0; i < vars.len; i++)
         map_set(&outside, vars.data[i], vars.data[i]);
     for (uint32_t i = 0; i < k->nparams; i++)
@@ -557,8 +570,8 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
     if (k->before)
         map_remove(&outside, k->before);
     if (k->is_loop || !n->loops.len)
-        back = keep_constants(n, back, &outside);
-    n->program->changed |= save_vars(&end->saved, back, &outside);
+        back = keep_constants(n, back, &vars, &outside);
+    n->program->changed |= save_vars(&end->saved, &vars, &outside);
     return back;
 }
 

@@ -244,11 +244,9 @@ static void keep(Instance *n, Var *v) {
     n->program->changed = true;
 }
 
-Expr *keep_constants(Instance *n, Expr *back, Map *outside) {
-    VarVec vars = {0};
-    expr_free_vars(back, &vars);
-    for (size_t i = 0; i < vars.len; i++) {
-        Var *v = vars.data[i];
+Expr *keep_constants(Instance *n, Expr *back, const VarVec *vars, Map *outside) {
+    for (size_t i = 0; i < vars->len; i++) {
+        Var *v = vars->data[i];
         VarVec parts = {0}; /* of a constant, each of the next one */
         if (!map_has(outside, v))
             continue;

@@ -429,8 +429,8 @@ bool shape_keeps(Instance *n, const Expr *call);
 /* The variable in place of the last argument where that gives its shape only, perhaps one that the rule is given; NULL: it stays. */
 Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of);
 /* The code with one variable for all that are free in it and are read for one shape only: one that is read for its elements
- * where there is such a one. */
-Expr *shape_of_kept(Instance *n, Expr *code);
+ * where there is such a one. vars: those that are free in it, before and behind. */
+Expr *shape_of_kept(Instance *n, Expr *code, VarVec *vars);
 /* The type of an operator's result of that shape; NULL: it is not known. */
 Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s);
 /* The first argument of a call that gives it unchanged, with the type of the result where it says less. */
@@ -565,8 +565,9 @@ Expr *back_call(Way *w, Instance *n, Place *const *places, const CallOfBack *of,
 void add_kept_args(const Instance *n, const Expr *call, Exprs *args);
 
 /* What the way back of a loop, or of a function that calls itself, reads and what is the same in each step or call is no part
- * of the frames but goes beside them; parts of it are taken from it again. outside: the variables that the frame holds. */
-Expr *keep_constants(Instance *n, Expr *back, Map *outside);
+ * of the frames but goes beside them; parts of it are taken from it again. vars: those that are free in `back`; outside: of these, those
+ * that the frame holds. */
+Expr *keep_constants(Instance *n, Expr *back, const VarVec *vars, Map *outside);
 
 /* ---- replay.c: Note [Replays] in reverse.h ---- */
 /* Finds the instances that are replayed. true: there are some, and all ways back are to be made again. */

@@ -272,16 +272,14 @@ static void find_reads(void *ctx, Expr *e) {
         find_reads(r, e->args[i]);
 }
 
-Expr *shape_of_kept(Instance *n, Expr *code) {
+Expr *shape_of_kept(Instance *n, Expr *code, VarVec *vars) {
     Reads r = {0};
-    VarVec vars = {0};
     Subst s = {0};
     Map kept = {0}; /* Shape -> a variable that has it and is kept */
-    expr_free_vars(code, &vars);
     find_reads(&r, code);
     for (int only = 0; only < 2; only++)
-        for (size_t i = 0; i < vars.len; i++) {
-            Var *v = vars.data[i], *other;
+        for (size_t i = 0; i < vars->len; i++) {
+            Var *v = vars->data[i], *other;
             if (map_has(&r.elements, v) == only || type_resolve(v->type)->tag != TY_TENSOR)
                 continue;
             const Shape *shape = shape_of_atom(n, NULL, expr_var(v, code->span));
@@ -290,7 +288,18 @@ Expr *shape_of_kept(Instance *n, Expr *code) {
             else if (only)
                 map_set(&s.vars, v, expr_var(other, code->span));
         }
-    return s.vars.len ? expr_substitute(&s, code) : code;
+    if (!s.vars.len)
+        return code;
+    Map seen = {0};
+    size_t left = 0;
+    for (size_t i = 0; i < vars->len; i++) {
+        const Expr *other = map_find(&s.vars, vars->data[i]);
+        Var *v = other ? other->var : vars->data[i];
+        if (map_enter(&seen, v))
+            vars->data[left++] = v;
+    }
+    vars->len = left;
+    return expr_substitute(&s, code);
 }
 
 Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s) {
