@@ -267,10 +267,9 @@ def same(t, u):
 
 
 def is_writable(t):
-    """Whether t can be the annotation of its own definition: all but a type that was declared anew, one whose
-    relations have what an argument is among their attributes, which has no name there, and one of a function that is
-    given a function of `?`, since each value has its own size there."""
-    return not re.search(r"T#|, \w+=(\?|\[[^\]]*\?)|^fn\(.*fn\([^()]*\([^()]*\?", t)
+    """Whether t can be the annotation of its own definition: all but a type that was declared anew, and one whose
+    relations have what an argument is among their attributes, which has no name there."""
+    return not re.search(r"T#|, \w+=(\?|\[[^\]]*\?)", t)
 
 
 class Runner:

@@ -223,13 +223,31 @@ static bool flow_shape(const Flow *f, Type *from, Type *to, bool met) {
     return true;
 }
 
-/* The unknowns in the parameters of an expected function stand for the sizes of the arguments it will be called
- * with, so they take no other size. */
+/* The unknowns for which a value that is given has sizes: of a function, those of its results, and of what its parameters are
+ * given in turn. What it takes itself may have any size. */
+static void collect_given(Type *t, bool given, Map *seen, TypeVec *out) {
+    t = type_resolve(t);
+    if (!(t->flags & TYPE_HAS_ANY))
+        return;
+    if (t->tag == TY_FN) {
+        for (uint32_t i = 0; i < t->nargs; i++)
+            collect_given(t->args[i], !given, seen, out);
+        collect_given(t->fn.result, given, seen, out);
+    } else if (t->tag == TY_TUPLE) {
+        for (uint32_t i = 0; i < t->nargs; i++)
+            collect_given(t->args[i], given, seen, out);
+    } else if (given || type_has(t, TY_FN)) {
+        type_collect(t, TY_ANY, seen, out);
+    }
+}
+
+/* The unknowns of what an expected function is given stand for the sizes that it will be called with, so they take no other
+ * size. */
 static void fix_unknowns(const Flow *f, Type *fn) {
     TypeVec unknowns = {0};
     Map seen = {0};
-    for (uint32_t i = 0; i < fn->nargs && (fn->flags & TYPE_HAS_ANY); i++)
-        type_collect(fn->args[i], TY_ANY, &seen, &unknowns);
+    for (uint32_t i = 0; i < fn->nargs; i++)
+        collect_given(fn->args[i], true, &seen, &unknowns);
     for (size_t i = 0; i < unknowns.len; i++)
         if (!map_has(&f->pairs->taken, unknowns.data[i]))
             map_set(&f->pairs->taken, unknowns.data[i], unknowns.data[i]);
