@@ -51,7 +51,7 @@ static void run_name(Way *w, void *ctx, uint32_t i) {
     const Names *names = ctx;
     Place *p = names->place;
     if (++w->n->program->names > MAX_NAMES) {
-        reverse_refuse(w->n->program, "too many values may be one");
+        reverse_give_up(w->n->program, "too many values may be one");
         return;
     }
     p->is_own = i == p->aliases.len;
@@ -235,8 +235,8 @@ void alias_take(Way *w, Step *s) {
         const Return *r = &callee->named.data[i];
         Place *p = s->places[r->slot], *part = find_part(w->n, s->place, &r->path);
         if (!part || !is_whole(p)) {
-            reverse_refuse(w->n->program,
-                           "a result is another name of a value that is used elsewhere");
+            reverse_give_up(w->n->program,
+                            "a result is another name of a value that is used elsewhere");
             return;
         }
         uint32_t number = callee->returns.len == 1 ? ALWAYS : r->number;

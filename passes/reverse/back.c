@@ -166,7 +166,8 @@ static void move_one(Way *w, Place *p, Expr *acc, Presence presence) {
         return;
     }
     if (!acc_is_free(p)) {
-        refuse(w, "a result is another name of a value that is used elsewhere");
+        reverse_give_up(w->n->program,
+                        "a result is another name of a value that is used elsewhere");
         return;
     }
     if (p->form == PLACE_LEAF) {
@@ -256,7 +257,7 @@ static void way_call(Way *w, Step *s, Expr *ct) {
             s->shared[i] = program->changed = true;
     }
     if (twice) {
-        refuse(w, "a call is given one value twice");
+        reverse_give_up(w->n->program, "a call is given one value twice");
         return;
     }
     Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, s->nslots,
@@ -266,12 +267,12 @@ static void way_call(Way *w, Step *s, Expr *ct) {
     s->instance = callee;
     callee->runs_again |= s->runs_again;
     if (s->runs_again && callee->named.len)
-        refuse(w, "a checkpoint gives a value that is used elsewhere");
+        reverse_give_up(w->n->program, "a checkpoint gives a value that is used elsewhere");
     alias_take(w, s);
     for (uint32_t i = 0; i < s->nslots; i++) {
         take_apart_like(w, s->places[i], callee->slots[i]);
         if (s->shared[i] && !place_give_form(callee, callee->slots[i], s->places[i]))
-            refuse(w, "a frame holds another name of a value");
+            reverse_give_up(w->n->program, "a frame holds another name of a value");
     }
     Expr *frame = callee->replays ? NULL
                   : s->runs_again ? own_run_again(w, s, callee)

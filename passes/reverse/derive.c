@@ -8,6 +8,11 @@ void reverse_refuse(Program *p, const char *why) {
         p->why = why;
 }
 
+void reverse_give_up(Program *p, const char *why) {
+    p->tries_again |= !p->why;
+    reverse_refuse(p, why);
+}
+
 /* ---- what is made ---------------------------------------------------------------------------- */
 
 static void mark_reached(Instance *n);
@@ -220,7 +225,7 @@ static void make_ways_back(Program *p, Instance *top) {
 static void settle_instances(Program *p, GradKind kind, Instance *top) {
     for (uint32_t round = 0; !p->why && (p->changed || !round); round++) {
         if (round > MAX_ROUNDS) {
-            reverse_refuse(p, "what is shared does not settle");
+            reverse_give_up(p, "what is shared does not settle");
             break;
         }
         p->changed = false;
@@ -307,12 +312,12 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     Program p;
     Instance *top;
     /* what was inlined may give a value two names, and what follows a choice may not know which one it has */
-    for (int attempt = prepares ? 0 : 1; attempt < 4; attempt++) {
+    for (int attempt = prepares ? 0 : 1, end = prepares ? 4 : 3; attempt < end; attempt++) {
         p = (Program){.ctx = ctx, .code = code, .merges = merges};
         p.prepares = prepares && attempt % 2 == 0;
         p.splits = attempt >= 2;
         top = derive(&p, kind, source);
-        if (!p.why)
+        if (!p.why || !p.tries_again)
             break;
     }
     code->why = p.why;

@@ -281,7 +281,7 @@ bool mentions_active(Reader *r, Expr *e) {
     add_size(&s, e);
     r->p->work += (uint32_t)(s.sum / 16);
     if (s.deep || r->p->work > MAX_WORK) {
-        reverse_refuse(r->p, "the program is too large");
+        reverse_give_up(r->p, "the program is too large");
         return false;
     }
     VarVec vars = {0};

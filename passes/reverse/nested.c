@@ -369,7 +369,7 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
         p = p->arm;
     if (p->form != PLACE_LEAF &&
         i >= p->nparts) { /* of a frame that another branch leaves shorter */
-        reverse_refuse(w->n->program, "a frame holds another name of a value");
+        reverse_give_up(w->n->program, "a frame holds another name of a value");
         return;
     }
     if (p->form != PLACE_LEAF) {

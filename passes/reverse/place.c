@@ -58,7 +58,7 @@ static void take_reads(Instance *n, Place *p) {
         } else if (of->form == PLACE_LEAF && type_resolve(of->type)->tag == TY_TENSOR) {
             vec_push(&of->aliases, ((Alias){.number = ALWAYS, .place = p->parts[read->index]}));
         } else {
-            reverse_refuse(n->program, "a frame holds another name of a value");
+            reverse_give_up(n->program, "a frame holds another name of a value");
         }
         read->step->kind = STEP_PLAIN;
     }

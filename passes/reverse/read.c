@@ -28,7 +28,7 @@ Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
     }
     pass_visit(r->p->ctx);
     if (++r->p->work > MAX_WORK)
-        refuse(r, "the program is too large");
+        reverse_give_up(r->p, "the program is too large");
     return s;
 }
 
@@ -632,7 +632,7 @@ Expr *read_value(Reader *r, Expr *e) {
             break;
     }
     if (mem_stack_left() < SPARE_STACK) {
-        refuse(r, "forms are nested too deeply");
+        reverse_give_up(r->p, "forms are nested too deeply");
         return e;
     }
     e = own_unfold(r, e);
@@ -734,7 +734,7 @@ void instance_read(Instance *n) {
     Reader r = {n, n->program, mem_new(Steps)};
     n->body = r.steps;
     if (mem_stack_left() < 2 * SPARE_STACK) {
-        refuse(&r, "calls are nested too deeply");
+        reverse_give_up(r.p, "calls are nested too deeply");
         return;
     }
     const Fn *f = n->fn->fn;

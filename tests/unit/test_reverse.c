@@ -12,11 +12,14 @@ static Session *session;
 static void run(const char *text) { session_run_text(session, "test", text, strlen(text), false); }
 
 static GradKind kind = GRAD_VJP;
+static uint64_t work; /* nodes that the last derivative looked at */
 
 static ReverseCode *derive(const char *name) {
     PassCtx ctx = {.env = session_env(session), .check = true};
     Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
-    return reverse_derive(&ctx, kind, true, g->value, NULL);
+    ReverseCode *code = reverse_derive(&ctx, kind, true, g->value, NULL);
+    work = ctx.work;
+    return code;
 }
 
 typedef struct Count {
@@ -135,6 +138,7 @@ TEST(other_functions_keep_the_twins) {
         "list.sum(y) * list.sum(x) }\n"
         "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n");
     check_left("written", "a form that is not taken yet");
+    CHECK(work < 10); /* no other way to read it is tried */
     check_left("twice_named", "a result is another name of a value that is used elsewhere");
     check_left("given", "an active value reaches a function that is not known");
 }
