@@ -11,7 +11,11 @@
  * result of a call is the same: the frame holds the number of the return. Where y is x, no cotangent of y is left when the way
  * back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all ways back
  * are made again. Of a result that is a tuple each part may have two names by itself: `(x, k)` of a loop whose x is used elsewhere.
- * Data with two names are left to the twins. */
+ * Data with two names are left to the twins.
+ *
+ * What leaves an arm or a function may have two names itself, as y does in `if (d) { y } else { z }` or `fn (x) { …; y }`. There a
+ * step (Naming) finds on the way forth which of the values that are known outside it is, as a number that the frame holds: so the
+ * test is a short one, however many calls y went through. */
 #include "passes/reverse/internal.h"
 
 /* Whether a value may have two names: it is taken apart nowhere. */
@@ -27,13 +31,38 @@ static bool is_whole(const Place *p) {
     }
 }
 
-static Expr *alias_test(Way *w, const Alias *a) {
-    Type *type = type_scalar(DT_I32);
+static bool is_always(const Alias *a) { return a->number == ALWAYS && !a->whose.var; }
+
+/* Where the frame holds that variable. */
+static uint32_t index_in_frame(Program *p, const Whose *whose) {
+    size_t i = 0;
+    while (i < whose->saved->len && whose->saved->data[i] != whose->var)
+        i++;
+    if (i == whose->saved->len) {
+        vec_push(whose->saved, whose->var);
+        p->changed = true;
+    }
+    return whose->head + (uint32_t)i;
+}
+
+static Expr *part_is(const Build *b, const Var *frame, uint32_t index, uint32_t number) {
     Expr **two = mem_new_n(Expr *, 2);
-    two[0] = way_bind(
-        w, expr_proj(b_ref(&w->build, a->frame), (int32_t)a->index, type, w->build.span), type);
-    two[1] = expr_int(a->number, DT_I32, w->build.span);
-    return b_op(&w->build, &op_equal, two, 2, type_scalar(DT_BOOL));
+    two[0] = expr_proj(b_ref(b, (Var *)frame), (int32_t)index, type_scalar(DT_I32), b->span);
+    two[1] = expr_int(number, DT_I32, b->span);
+    return b_op(b, &op_equal, two, 2, type_scalar(DT_BOOL));
+}
+
+/* Whether the value has that name, as the frame tells. */
+static Expr *alias_test(Program *p, const Build *b, const Alias *a) {
+    Expr *here = a->number == ALWAYS ? NULL : part_is(b, a->frame, a->index, a->number);
+    if (!a->whose.var)
+        return here;
+    Expr *inner = part_is(b, a->frame, index_in_frame(p, &a->whose), a->whose.number);
+    if (!here)
+        return inner;
+    Expr *both = b_if(b, here, inner, expr_bool(false, b->span));
+    both->type = type_scalar(DT_BOOL);
+    return both;
 }
 
 /* ---- what a name stands for ------------------------------------------------------------------- */
@@ -64,13 +93,13 @@ static void run_name(Way *w, void *ctx, uint32_t i) {
 static void choose_name(Way *w, Names *names) {
     const Place *p = names->place;
     uint32_t n = (uint32_t)p->aliases.len;
-    if (p->aliases.data[0].number == ALWAYS) {
+    if (is_always(&p->aliases.data[0])) {
         run_name(w, names, 0);
         return;
     }
     Expr **tests = mem_new_n(Expr *, n);
     for (uint32_t i = 0; i < n; i++)
-        tests[i] = alias_test(w, &p->aliases.data[i]);
+        tests[i] = alias_test(w->n->program, &w->build, &p->aliases.data[i]);
     way_choose(w, &(Arms){n + 1, tests, run_name, NULL, names});
 }
 
@@ -163,7 +192,8 @@ static bool is_named(Way *w, const Leaving *from, const Path *at) {
     return false;
 }
 
-static bool learn_choice(Way *w, const Leaving *from, Place *result, const Path *at) {
+static bool learn_choice(Way *w, const Leaving *from, Place *result, const Path *at,
+                         const Whose *whose) {
     Step *s = from->branch;
     bool visible = false;
     for (const Steps *steps = s->choices[from->choice].steps->around; steps; steps = steps->around)
@@ -171,29 +201,133 @@ static bool learn_choice(Way *w, const Leaving *from, Place *result, const Path 
     Place *part = visible && is_whole(result) ? find_part(w->n, s->place, at) : NULL;
     if (!part)
         return false;
-    vec_push(&part->aliases, ((Alias){s->frame, 1, from->choice, result}));
+    vec_push(&part->aliases, ((Alias){s->frame, 1, from->choice, result, *whose}));
     return w->n->program->changed = true;
 }
 
-static bool learn_return(Instance *n, const Leaving *from, const Place *result, const Path *at) {
+static bool learn_return(Instance *n, const Leaving *from, const Place *result, const Path *at,
+                         const Whose *whose) {
     if (!is_whole(result) || !result->shared)
         return false;
     for (uint32_t i = 0; i < n->nslots; i++) {
         if (n->slots[i] != result)
             continue;
-        vec_push(&n->named, ((Return){from->end->number, i, *at}));
+        vec_push(&n->named, ((Return){from->end->number, i, *at, *whose}));
         return n->program->changed = true;
     }
     return false;
 }
 
-static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence presence, Path at) {
-    if (is_named(w, from, &at))
+static bool learn(Way *w, const Leaving *from, Place *result, const Path *at, const Whose *whose) {
+    return from->branch ? learn_choice(w, from, result, at, whose)
+                        : learn_return(w->n, from, result, at, whose);
+}
+
+/* ---- results that are open themselves ----------------------------------------------------------- */
+
+static Steps *steps_of(const Leaving *from) {
+    return from->branch ? from->branch->choices[from->choice].steps : (Steps *)from->end;
+}
+
+static Naming *find_naming(const Leaving *from, const Path *at) {
+    Steps *steps = steps_of(from);
+    for (size_t i = 0; i < steps->namings.len; i++)
+        if (same_path(&steps->namings.data[i].path, at))
+            return &steps->namings.data[i];
+    return NULL;
+}
+
+/* That of a part of the result, found behind all that the steps do. */
+static Naming *get_naming(Way *w, const Leaving *from, const Path *at) {
+    Naming *known = find_naming(from, at);
+    if (known)
+        return known;
+    Steps *steps = steps_of(from);
+    Step *s = mem_new(Step);
+    s->kind = STEP_PLAIN;
+    s->var = b_var(&w->build, "name", type_scalar(DT_I32));
+    s->e = expr_int(0, DT_I32, w->build.span);
+    vec_push(&steps->steps, s);
+    map_set(&steps->defines, s->var, s->var);
+    map_set(&w->n->made_by, s->var, s);
+    vec_push(&steps->namings, ((Naming){.path = *at, .step = s}));
+    return &vec_last(&steps->namings);
+}
+
+/* From 1; 0: it is none of them. */
+static uint32_t number_of(const Naming *naming, const Place *p) {
+    for (size_t i = 0; naming && i < naming->places.len; i++)
+        if (naming->places.data[i] == p)
+            return (uint32_t)i + 1;
+    return 0;
+}
+
+/* The number of the value that p is when the code runs. */
+static Expr *find_number(Program *program, const Build *b, const Naming *naming, const Place *p) {
+    if (p->aliases.len && is_always(&p->aliases.data[0]))
+        return find_number(program, b, naming, p->aliases.data[0].place);
+    Expr *number = expr_int(number_of(naming, p), DT_I32, b->span);
+    for (size_t i = p->aliases.len; i-- > 0;) {
+        const Alias *a = &p->aliases.data[i];
+        number = b_if(b, alias_test(program, b, a), find_number(program, b, naming, a->place),
+                      number);
+        number->type = type_scalar(DT_I32);
+    }
+    return number;
+}
+
+typedef struct Open {
+    const Leaving *from;
+    Place *place;
+    Expr *ct;
+    Presence presence;
+    const Path *at;
+} Open;
+
+static bool learn_open(Way *w, const Open *o, Place *p) {
+    Naming *naming = get_naming(w, o->from, o->at);
+    const Leaving *from = o->from;
+    Whose whose = {.var = naming->step->var, .number = (uint32_t)naming->places.len + 1};
+    whose.saved = from->branch ? &from->branch->choices[from->choice].saved
+                               : &((Steps *)from->end)->saved;
+    whose.head = from->branch ? 2 : frame_head(w->n);
+    if (!learn(w, from, p, o->at, &whose))
+        return false;
+    vec_push(&naming->places, p);
+    return true;
+}
+
+/* What has been found to be another name has no cotangent here. */
+static void run_leave(Way *w, void *ctx) {
+    const Open *o = ctx;
+    Place *p = o->place;
+    while (p->arm)
+        p = p->arm;
+    if (number_of(find_naming(o->from, o->at), p))
         return;
-    while (p->aliases.len && p->aliases.data[0].number == ALWAYS)
+    if (acc_is_free(p) || !learn_open(w, o, p))
+        acc_move(w, p, o->ct, o->presence);
+}
+
+static void leave_open(Way *w, Open *o) {
+    alias_each(w, &o->place, 1, run_leave, o);
+    Naming *naming = find_naming(o->from, o->at);
+    if (naming)
+        naming->step->e = find_number(w->n->program, &w->build, naming, o->place);
+}
+
+static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence presence, Path at) {
+    bool open = find_naming(from, &at);
+    if (!open && is_named(w, from, &at))
+        return;
+    while (p->aliases.len && is_always(&p->aliases.data[0]))
         p = p->aliases.data[0].place;
     while (p->arm)
         p = p->arm;
+    if (open || (p->form == PLACE_LEAF && p->aliases.len)) {
+        leave_open(w, &(Open){from, p, ct, presence, &at});
+        return;
+    }
     if (!acc_is_free(p) && p->form == PLACE_TUPLE && at.n < MAX_PATH) {
         at.of[at.n] = p->nparts;
         at.n++;
@@ -206,9 +340,7 @@ static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence pres
         }
         return;
     }
-    bool learnt = !acc_is_free(p) &&
-                  (from->branch ? learn_choice(w, from, p, &at) : learn_return(w->n, from, p, &at));
-    if (!learnt)
+    if (acc_is_free(p) || !learn(w, from, p, &at, &(Whose){0}))
         acc_move(w, p, ct, presence);
 }
 
@@ -221,6 +353,16 @@ static void forget_names(Place *p) {
     for (uint32_t i = 0; p->form == PLACE_TUPLE && i < p->nparts; i++)
         if (p->parts[i])
             forget_names(p->parts[i]);
+}
+
+/* Whether all returns give that slot there. */
+static bool is_always_named(const Instance *callee, const Return *r) {
+    size_t count = 0;
+    for (size_t i = 0; i < callee->named.len; i++) {
+        const Return *other = &callee->named.data[i];
+        count += other->slot == r->slot && same_path(&other->path, &r->path) && !other->whose.var;
+    }
+    return count == callee->returns.len;
 }
 
 void alias_take(Way *w, Step *s) {
@@ -239,8 +381,11 @@ void alias_take(Way *w, Step *s) {
                             "a result is another name of a value that is used elsewhere");
             return;
         }
-        uint32_t number = callee->returns.len == 1 ? ALWAYS : r->number;
-        vec_push(&part->aliases, ((Alias){s->frame, index, number, p}));
+        if (part->aliases.len && is_always(&part->aliases.data[0]))
+            continue;
+        uint32_t number = callee->returns.len == 1 || is_always_named(callee, r) ? ALWAYS
+                                                                                 : r->number;
+        vec_push(&part->aliases, ((Alias){s->frame, index, number, p, r->whose}));
         w->n->program->changed = true;
     }
 }

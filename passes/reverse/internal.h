@@ -29,6 +29,15 @@ typedef enum PlaceForm { PLACE_LEAF, PLACE_TUPLE, PLACE_DATA, PLACE_CLOSURE } Pl
 
 typedef struct Steps Steps;
 
+/* Where what leaves an arm or a function may have two names itself: the variable that tells which value it is, of those that the
+ * frame saves, and what it says. */
+typedef struct Whose {
+    Var *var; /* NULL: the number of the arm or return tells all */
+    uint32_t number;
+    VarVec *saved; /* by the arm or return */
+    uint32_t head; /* what is before these in the frame */
+} Whose;
+
 /* A result of a branch or call that is another name of `place` where the frame says so: Note [Results with two names]
  * in alias.c. */
 typedef struct Alias {
@@ -36,6 +45,7 @@ typedef struct Alias {
     uint32_t index;  /* of the part of the frame that is a number */
     uint32_t number; /* that it is then; ALWAYS: the result is nothing else */
     struct Place *place;
+    Whose whose;
 } Alias;
 enum { ALWAYS = UINT32_MAX };
 
@@ -93,6 +103,20 @@ typedef enum StepKind {
     STEP_BRANCH
 } StepKind;
 
+/* Of a result the whole (n is 0), or a part of a part …: which one, and of how many. */
+enum { MAX_PATH = 4 };
+typedef struct Path {
+    uint32_t n;
+    uint32_t part[MAX_PATH], of[MAX_PATH];
+} Path;
+
+/* Which value a part of a result is, where that is open: a number of these, found on the way forth by a step. */
+typedef struct Naming {
+    Path path;
+    struct Step *step;
+    VEC(Place *) places;
+} Naming;
+
 typedef struct Choice { /* an arm of a match or a side of an `if` */
     Pattern *pattern;
     Expr *guard;
@@ -143,8 +167,9 @@ struct Steps {
     Step *branch; /* BRANCH */
     Steps *outer; /* the steps that end in this arm, and the arm; NULL for the body */
     Choice *choice;
-    uint32_t number; /* RETURN, LOOP: which of its kind */
-    VarVec saved;    /* RETURN, LOOP: what the way back from here reads */
+    uint32_t number;     /* RETURN, LOOP: which of its kind */
+    VarVec saved;        /* RETURN, LOOP: what the way back from here reads */
+    VEC(Naming) namings; /* of the result */
 };
 
 /* A way back of an instance: Note [Ways back for what is known] in backs.c. */
@@ -166,17 +191,11 @@ typedef struct Back {
     Expr **ways;     /* for each return or loop of the function: what follows its frame */
 } Back;
 
-/* Of a result the whole (n is 0), or a part of a part …: which one, and of how many. */
-enum { MAX_PATH = 4 };
-typedef struct Path {
-    uint32_t n;
-    uint32_t part[MAX_PATH], of[MAX_PATH];
-} Path;
-
 /* A return of which the result, or that part of it, is the place of a slot. */
 typedef struct Return {
     uint32_t number, slot;
     Path path;
+    Whose whose;
 } Return;
 
 struct Instance {
