@@ -2,8 +2,8 @@
 /* The evaluator's part of derivatives that are code: their accumulators (passes/reverse/reverse.h). */
 #include "eval/ad.h"
 #include "eval/fuse_impl.h"
+#include "eval/index_part.h"
 #include "eval/leaf_map.h"
-#include "eval/small_part.h"
 #include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/slice.h"
@@ -68,29 +68,39 @@ static Tensor *own_tensor(Value acc, const Tensor *data) {
     return made;
 }
 
-/* Adds to a small part of a float32 or float64 without a kernel; false where it is another case. */
-static bool add_part(Tensor *t, Value ct, const char *spec, const Value *at, uint32_t n) {
+/* Adds to a small part without a kernel; false where it is another case. */
+static bool add_small(Tensor *t, Value ct, const SliceView *part) {
     const Tensor *from = ct.tag == VAL_TENSOR ? ct.p : NULL;
-    SmallPart part;
-    if ((t->dtype != DT_F32 && t->dtype != DT_F64) || !small_part_find(t, spec, at, n, &part))
+    int64_t count;
+    if (!index_part_is_small(part, t->dtype, &count) || (from && !tensor_is_contiguous(from)))
         return false;
-    if (from ? from->dtype != t->dtype || from->rank != part.rank || !tensor_is_contiguous(from)
+    if (t->dtype == DT_F32) {
+        const float one = (float)ct.f, *x = from ? tensor_data(from) : &one;
+        float *y = (float *)t->buffer->data + part->offset;
+        for (int64_t i = 0; i < count; i++)
+            y[i] += x[i];
+    } else {
+        const double *x = from ? tensor_data(from) : &ct.f;
+        double *y = (double *)t->buffer->data + part->offset;
+        for (int64_t i = 0; i < count; i++)
+            y[i] += x[i];
+    }
+    return true;
+}
+
+/* Adds to the part of a float32 or float64 that integers and ranges name; false where it is another case. */
+static bool add_part(Interp *in, Tensor *t, Value ct, const char *spec, const Value *at,
+                     uint32_t n) {
+    const Tensor *from = ct.tag == VAL_TENSOR ? ct.p : NULL;
+    SliceView part;
+    if ((t->dtype != DT_F32 && t->dtype != DT_F64) || !index_part_find(t, spec, at, n, &part))
+        return false;
+    if (from ? from->dtype != t->dtype || from->rank != part.rank
              : ct.tag != VAL_SCALAR || part.rank)
         return false;
     if (from && memcmp(from->shape, part.shape, sizeof(int64_t) * (size_t)part.rank) != 0)
         return false;
-    if (t->dtype == DT_F32) {
-        const float one = (float)ct.f, *x = from ? tensor_data(from) : &one;
-        float *y = (float *)(void *)part.data;
-        for (int64_t i = 0; i < part.count; i++)
-            y[i] += x[i];
-    } else {
-        const double *x = from ? tensor_data(from) : &ct.f;
-        double *y = (double *)(void *)part.data;
-        for (int64_t i = 0; i < part.count; i++)
-            y[i] += x[i];
-    }
-    return true;
+    return add_small(t, ct, &part) || index_part_put(in, t, &part, ct, true) == KERNEL_DONE;
 }
 
 /* (accumulator, data, cotangent of data[at], spec, at …) */
@@ -109,7 +119,7 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
         n = all ? all->n : 0;
         at = all ? all->items : NULL;
     }
-    if (add_part(t, call->args[2], spec, at, n))
+    if (add_part(call->in, t, call->args[2], spec, at, n))
         return true;
     Attrs *attrs = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);

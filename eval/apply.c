@@ -4,10 +4,10 @@
  * no tensors (ops/elementwise.h). */
 #include "eval/element.h"
 #include "eval/fuse.h"
+#include "eval/index_part.h"
 #include "eval/machine.h"
 #include "eval/operands.h"
 #include "eval/plans.h"
-#include "eval/small_part.h"
 #include "eval/waiting.h"
 #include "ops/ops.h"
 #include "ops/recipe/fuse.h"
@@ -248,29 +248,34 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
     return t;
 }
 
-/* A part that lies together and is small, read without the operator. What is an error is left to it. */
-static bool read_part(const Tensor *t, const char *spec, const Value *args, uint32_t n,
+/* A part at integers and ranges, read without the operator: a small one that lies together by copying it here, another
+ * one by a plan of its layout. What is an error is left to the operator. */
+static bool read_part(Interp *in, const Tensor *t, const char *spec, const Value *args, uint32_t n,
                       Value *out) {
-    SmallPart part;
-    if (!small_part_find(t, spec, args, n, &part))
+    SliceView part;
+    int64_t count;
+    if (!index_part_find(t, spec, args, n, &part))
         return false;
+    if (!index_part_is_small(&part, t->dtype, &count))
+        return index_part_copy(in, t, &part, out) == KERNEL_DONE;
+    const char *from = (char *)t->buffer->data + part.offset * (int64_t)dtype_size(t->dtype);
     if (!part.rank) {
-        *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(part.data, t->dtype))
-                                        : value_int(t->dtype, elem_get_int(part.data, t->dtype));
+        *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(from, t->dtype))
+                                        : value_int(t->dtype, elem_get_int(from, t->dtype));
         return true;
     }
     Tensor *read = tensor_new(t->dtype, part.rank, part.shape);
-    memcpy(tensor_data(read), part.data, (size_t)part.count * dtype_size(t->dtype));
+    memcpy(tensor_data(read), from, (size_t)count * dtype_size(t->dtype));
     *out = value_tensor(read);
     return true;
 }
 
-static bool read_index(const Site *site, const Value *args, Value *out) {
+static bool read_index(Interp *in, const Site *site, const Value *args, Value *out) {
     if (site->op != &op_index || args[0].tag != VAL_TENSOR || args[1].tag != VAL_TUPLE ||
         !args[1].p)
         return false;
     const Tuple *at = args[1].p;
-    return read_part(args[0].p, site->attrs->values[0].text, at->items, at->n, out);
+    return read_part(in, args[0].p, site->attrs->values[0].text, at->items, at->n, out);
 }
 
 /* Whether an element-wise operator certainly takes two such operands. */
@@ -288,7 +293,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     in->dying = 0;
     if (site->group)
         return fuse_apply(in, site->group, args, dying, out);
-    if (read_index(site, args, out))
+    if (read_index(in, site, args, out))
         return true;
     if (site->only_checks && site->nargs == 2 && have_one_shape(args, args + 1)) {
         *out = value_unit();
@@ -368,7 +373,7 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
 
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out) {
     const char *spec = origin->attrs && origin->attrs->values ? origin->attrs->values[0].text : "i";
-    if (base.tag == VAL_TENSOR && read_part(base.p, spec, args, origin->nargs, out))
+    if (base.tag == VAL_TENSOR && read_part(in, base.p, spec, args, origin->nargs, out))
         return true;
     if (base.tag == VAL_TUPLE) {
         const Tuple *t = base.p;

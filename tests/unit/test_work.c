@@ -83,6 +83,22 @@ TEST(lengths_take_turns) {
     session_fini(session);
 }
 
+/* Where a part begins belongs to no plan: one copies all of these columns, and another one adds them up. */
+TEST(parts_share_a_plan) {
+    begin();
+    enter("def columns(i: int32, m: Tensor[(30, 20), float32], s: float32) -> float32 {"
+          "    if (i == 0) { s } else {"
+          "        let part = m[:, i - 1 : i + 1];"
+          "        columns(i - 1, m, s + sum(part) + m[3, i])"
+          "    }"
+          "}");
+    enter("let v = ones(shape=(30, 20), dtype=float32);");
+    CHECK_INT(work_of("columns(18, v, 0.0)").plans, 2);
+    CHECK(strstr(str_text(&shown), "1098"));
+    CHECK_INT(work_of("columns(18, v, 0.0)").plans, 0);
+    session_fini(session);
+}
+
 /* Ever new sizes: no more plans than calls, and the right values. */
 TEST(the_table_is_bounded) {
     begin();
@@ -310,6 +326,7 @@ TEST(sessions_end) {
 int main(void) {
     RUN(plans_are_kept);
     RUN(lengths_take_turns);
+    RUN(parts_share_a_plan);
     RUN(the_table_is_bounded);
     RUN(a_loop_overwrites_its_argument);
     RUN(updates_are_in_place);
