@@ -368,10 +368,10 @@ static Row *index_by_rows(Batch *m, const Expr *call, Row **in, const char *spec
                                          fmt_text(":0%s", spec + end), call->type);
 }
 
-/* x[…] of slices, and where a derivative follows of integers: without one the general way takes a launch less. */
+/* x[…] of integers and slices. */
 static Row *rule_index(Batch *m, const Expr *call, Row **in) {
     const char *spec = attrs_text(call->attrs, "spec");
-    if (!in[0]->e || strpbrk(spec, m->follows ? "vo" : "vio"))
+    if (!in[0]->e || strpbrk(spec, "vo"))
         return NULL;
     if (!in[1]->e)
         return in[1]->parts ? index_by_rows(m, call, in, spec) : NULL;

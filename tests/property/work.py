@@ -189,7 +189,7 @@ def reads(x: Tensor[(10000, 4), float64], i: int32, s: float64) -> float64 {
 grad(reads)(x, n, 1.0).0
 """ % row)
 
-program("a Jacobian of 300 results by 2 arguments, forwards", 18, 26628, 14400, """
+program("a Jacobian of 300 results by 2 arguments, forwards", 20, 26620, 14400, """
 def f(x: Tensor[(2,), float64]) -> Tensor[(300,), float64] { sin(full(0.5f64, shape=[300]) * x[0] + x[1]) }
 def steps(k: int32, s: float64) -> float64 { if (k == 0) { s } else { steps(k - 1, s + sum(jacobian(f)([0.5, s * 0.0]))) } }
 steps(n, 0.0)
@@ -219,7 +219,7 @@ def step(k: int32, a) { if (k == 0) { a } else { step(k - 1, a - 0.001 * deriv(t
 sum(step(n, a))
 """)
 
-program("the Jacobian, a tangent a row, of a function that captures a record of tensors", 25, 1988, 56, """
+program("the Jacobian, a tangent a row, of a function that captures a record of tensors", 25, 1980, 56, """
 type Model { Model { w: Tensor[(?, ?), float64], b: Tensor[(?,), float64] } }
 type Data { Data { model: Model, xs: Tensor[(?, ?), float64] } }
 def moved(m: Model, x: Tensor[(4,), float64]) {
