@@ -233,8 +233,8 @@ static void take_apart_like(Way *w, Place *p, Place *like) {
     Presence presence = p->presence;
     Expr *acc = p->acc;
     if (place_take_apart(w->n, p, like)) {
-        w->n->program->changed = true;
         acc_set(w, p, acc, presence);
+        w->n->program->changed = true;
     }
     if (p->form != like->form || p->nparts != like->nparts || p->form == PLACE_CLOSURE)
         return;

@@ -301,7 +301,6 @@ Expr *plain_callee(Reader *r, Expr *callee) {
         k->plain = mem_new(Global);
         k->plain->kind = GLOBAL_DEF;
         k->plain->name = k->fn->fn->name ? k->fn->fn->name : sym_intern("fn");
-        k->plain->internal = true;
         k->plain->value = k->fn;
     }
     return expr_global(k->plain, callee->type, callee->span);

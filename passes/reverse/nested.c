@@ -209,7 +209,7 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         return true;
     uint32_t linear = linear_args(call);
     bool flows = false;
-    for (uint32_t i = 0; i < call->nargs && i < 32; i++)
+    for (uint32_t i = 0; linear >> i; i++)
         flows |= (linear >> i & 1) && place_of(r->n, call->args[i]);
     if (!linear)
         return false;
@@ -254,7 +254,7 @@ void follow_builtin(Way *w, Step *s) {
     Expr **tangents = mem_new_n(Expr *, n + 1);
     Presence *presence = mem_new_n(Presence, n + 1);
     uint32_t present = 0, perhaps = 0, unknown = 0, last = 0;
-    for (uint32_t i = 0; i < n && i < 32; i++) {
+    for (uint32_t i = 0; linear >> i; i++) {
         if (!(linear >> i & 1))
             continue;
         Place *p = place_of(w->n, args[i]);
@@ -367,14 +367,8 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
         return;
     while (p->arm)
         p = p->arm;
-    if (p->form != PLACE_LEAF &&
-        i >= p->nparts) { /* of a frame that another branch leaves shorter */
+    if (p->form != PLACE_LEAF) { /* place_make_tuple made plain steps of all reads that it knew */
         reverse_give_up(w->n->program, "a frame holds another name of a value");
-        return;
-    }
-    if (p->form != PLACE_LEAF) {
-        if (p->parts[i])
-            acc_add(w, p->parts[i], ct);
         return;
     }
     note_growth(w);

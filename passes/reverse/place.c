@@ -68,10 +68,9 @@ static void take_reads(Instance *n, Place *p) {
 void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
     if (p->form != PLACE_LEAF)
         return;
-    Type *t = type_resolve(p->type);
     take_form(p, PLACE_TUPLE, nparts);
     for (uint32_t i = 0; i < nparts; i++) {
-        Type *part = t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : b_some_type("part");
+        Type *part = place_part_type(p->type, p, i);
         if (!type_may_hold_float(part))
             continue;
         p->parts[i] = place_part(n, p, part);

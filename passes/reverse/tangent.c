@@ -414,8 +414,7 @@ static Expr *make_call(Way *w, Step *s) {
 /* Binds the value of a step and its tangent. */
 static void bind_both(Way *w, Step *s, Expr *value, Presence presence) {
     if (!is_there(presence)) {
-        if (value->kind == EXPR_CALL)
-            value->type = s->var->type;
+        value->type = s->var->type;
         emit_let(w->block, s->var, value, false);
         acc_set(w, s->place, NULL, presence);
         return;
@@ -496,10 +495,7 @@ static void follow_branch(Way *w, Step *s) {
     for (uint32_t i = 0; i < s->nchoices; i++)
         bodies[i] = block_end(&blocks[i],
                               result_of(w, s->choices[i].steps->result, bodies[i], is_there(all)));
-    Expr *e = choices_of(s, bodies);
-    if (!is_there(all))
-        e->type = s->var->type;
-    bind_both(w, s, e, all);
+    bind_both(w, s, choices_of(s, bodies), all);
 }
 
 /* ---- steps and ends -------------------------------------------------------------------------- */
