@@ -10,7 +10,8 @@ kink or tie, the wrong arm, an accumulator that is taken to be absent, a step le
 by `--seed`, evenly from the kinds. Each edit is made in a copy of the tree, built incrementally, judged, undone:
 
     rules     an edited rule by the cases of its operator in property/gradients.py and property/zero_cotangents.py
-    goldens   tests/golden/grad, tests/golden/ad and those of NaN, by the engine that is edited
+    goldens   tests/golden/grad, tests/golden/ad, those of NaN and of counted instructions, by the engine that is edited
+    counts    an edited pass: what a step of common networks launches and takes, by property/work.py
     programs  2,000 random programs of property/derivatives.py, until one of them is wrong
 
 It tells of each who found it first. More than one in fifty that nobody finds is a failure. With --work=DIR the copy,
@@ -22,7 +23,6 @@ import collections
 import hashlib
 import json
 import os
-import random
 import re
 import shlex
 import shutil
@@ -36,7 +36,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 import mutate
 
-PROGRAMS = 2000
+PROGRAMS, FEW = 2000, 60  # few find most, in seconds
+GOLDENS = ["golden/grad", "golden/ad", "golden/errors/nan", "golden/cli/count"]
 FOUND = 0.98
 RULES = ["prelude/derivatives.rly", "prelude/derivatives_nn.rly"]
 PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/backs.c", "passes/reverse/derive.c",
@@ -48,7 +49,7 @@ PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/bac
 STEPS = ("acc_set acc_add acc_move accumulate add_to add_slice enter_arm leave_arm end_return move_one places_reset "
          "restore_accs settle way_choose way_step way_steps forward_steps alias_each learn_out")
 # what only says that a function is not taken, or that another round is needed, changes no derivative
-HARMLESS = re.compile(r"refuse|->why|changed|waits|BUG|interrupt|_fail|outline|SPARE_STACK|deep")
+HARMLESS = re.compile(r"refuse|give_up|->why|changed|waits|BUG|interrupt|_fail|outline|SPARE_STACK|deep")
 
 # kind, files, pattern, replacement; the pattern's whole match is replaced
 KINDS = [
@@ -125,17 +126,20 @@ def find_edits(tree):
             shown = hide_comments(text, relay)
             for m in re.compile(pattern, re.M).finditer(shown):
                 item = find_item(shown, m.start(), relay)
-                lines = text[text.rfind("\n", 0, m.start()):m.end()] + "".join(text[m.end():].split("\n")[:3])
-                if not item or (not relay and HARMLESS.search(lines)):
+                begin = text.rfind("\n", 0, m.start())
+                lines = text[begin:m.end()] + "".join(text[m.end():].split("\n")[:3])
+                before = text[text.rfind("\n", 0, begin) + 1:begin]
+                if not item or (not relay and (HARMLESS.search(lines) or "SPARE_STACK" in before)):
                     continue
                 found.setdefault((kind, relay), []).append(Edit(kind, path, item, text, m, m.expand(replacement)))
     return found
 
 
 def draw(found, seed):
-    """The edits in the order in which they are made: one of each kind in turn."""
-    rng = random.Random(seed)
-    rows = [rng.sample(edits, len(edits)) for edits in found.values()]
+    """The edits in the order in which they are made: one of each kind in turn. Where an edit comes hangs on it and the seed
+    alone, so that a change elsewhere in the code leaves the others drawn, and their verdicts standing."""
+    rows = [sorted(edits, key=lambda e: hashlib.sha1(("%d %s" % (seed, e.key)).encode()).digest())
+            for edits in found.values()]
     while any(rows):
         for row in rows:
             while row and row[-1].names_rule:  # a rule of another operator: the reader's matter
@@ -154,22 +158,42 @@ def run_tests(command, folder, limit):
     return p.returncode != 0, said[0][:160]
 
 
-def judge(tree, folder, edit):
-    """(who finds the edit, in which words). What costs little comes first."""
+def in_reference(edit):
+    return edit.path.startswith("eval/reference/")
+
+
+def tests_of(tree, folder, edit):
+    """Who may find the edit: (name, command, seconds). What costs little comes first."""
     relay = os.path.join(folder, "relay")
     tests = os.path.join(tree, "tests")
     rule = [("rules", [os.path.join(tests, "property/gradients.py"), relay, "--only", edit.item], 600),
             ("rules", [os.path.join(tests, "property/zero_cotangents.py"), relay, "--only", edit.item], 600)]
-    programs = [("programs", [os.path.join(tests, "property/derivatives.py"), relay, "--programs=%d" % PROGRAMS,
-                              "--first"], 1800)]
-    engine = "--engine=reference" if edit.path.startswith("eval/reference/") else "--jit=on"
-    goldens = [("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=" + engine, "golden",
-                            "golden/grad", "golden/ad", "golden/errors/nan"], 1800)]
-    for who, command, limit in rule + goldens + programs if edit.path in RULES else programs + goldens:
+    few, programs = [("programs", [os.path.join(tests, "property/derivatives.py"), relay, "--programs=%d" % n, "--first"],
+                      1800) for n in (FEW, PROGRAMS)]
+    engine = "--engine=reference" if in_reference(edit) else "--jit=on"
+    goldens = ("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=" + engine, "golden",
+                           *GOLDENS], 1800)
+    counts = ("counts", [os.path.join(tests, "property/work.py"), relay], 600)
+    return [*rule, goldens, programs] if edit.path in RULES else [few, goldens, counts, programs]
+
+
+def judge(tree, folder, edit):
+    """(who finds the edit, in which words)"""
+    for who, command, limit in tests_of(tree, folder, edit):
         failed, words = run_tests([sys.executable] + command, folder, limit)
         if failed:
             return who, words
     return "SURVIVED", ""
+
+
+def check_unedited(tree, folder, edits):
+    """Ends where goldens or counts fail without an edit: they would find all of them."""
+    for edit in edits:
+        for who, command, limit in tests_of(tree, folder, edit):
+            if who in ("goldens", "counts"):
+                failed, words = run_tests([sys.executable] + command, folder, limit)
+                if failed:
+                    sys.exit("%s fail without an edit: %s" % (who, words))
 
 
 def put_back(work, tree):
@@ -239,6 +263,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="relay-mutate-") as tmp:
         work = os.path.abspath(options.work or tmp)
         tree, folder = prepare(work, options.configure)
+        edits = list(draw(find_edits(tree), options.seed))
+        code = [e for e in edits if e.path in PASSES]
+        code.sort(key=in_reference)
+        check_unedited(tree, folder, [code[0], code[-1]])
         state, verdicts = os.path.join(work, "verdicts.json"), {}
         if os.path.exists(state):
             with open(state, encoding="utf-8") as f:
@@ -247,7 +275,7 @@ def main():
             verdicts = {key: verdict for key, verdict in verdicts.items() if verdict[0] != "SURVIVED"}
         end = time.monotonic() + 60 * options.minutes
         by = collections.Counter()
-        for edit in draw(find_edits(tree), options.seed):
+        for edit in edits:
             if sum(by.values()) == options.count or time.monotonic() > end:
                 break
             if options.only not in str(edit):
