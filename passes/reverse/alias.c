@@ -11,7 +11,8 @@
  * result of a call is the same: the frame holds the number of the return. Where y is x, no cotangent of y is left when the way
  * back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all ways back
  * are made again. Of a result that is a tuple each part may have two names by itself: `(x, k)` of a loop whose x is used elsewhere.
- * Data with two names are left to the twins.
+ * Data with two names are left to the twins. A part may be another name of a part before it, where what both are is not known
+ * outside: the second adds to the first.
  *
  * What leaves an arm or a function may have two names itself, as y does in `if (d) { y } else { z }` or `fn (x) { …; y }`. There a
  * step (Naming) finds on the way forth which of the values that are known outside it is, as a number that the frame holds: so the
@@ -32,6 +33,12 @@ static bool is_whole(const Place *p) {
 }
 
 static bool is_always(const Alias *a) { return a->number == ALWAYS && !a->whose.var; }
+
+const Place *alias_settled(const Place *p) {
+    while (p->aliases.len && is_always(&p->aliases.data[0]))
+        p = p->aliases.data[0].place;
+    return p;
+}
 
 /* Where the frame holds that variable. */
 static uint32_t index_in_frame(Program *p, const Whose *whose) {
@@ -192,30 +199,49 @@ static bool is_named(Way *w, const Leaving *from, const Path *at) {
     return false;
 }
 
+/* The part of the result that the value is, too; NULL: none that was seen. */
+static const Path *find_given(const Leaving *from, const Place *value) {
+    for (size_t i = 0; i < from->given.len; i++)
+        if (from->given.data[i].place == value)
+            return &from->given.data[i].path;
+    return NULL;
+}
+
+static bool is_visible(const Steps *around, const Place *p) {
+    for (; around; around = around->around)
+        if (around == p->home)
+            return true;
+    return false;
+}
+
 static bool learn_choice(Way *w, const Leaving *from, Place *result, const Path *at,
                          const Whose *whose) {
     Step *s = from->branch;
-    bool visible = false;
-    for (const Steps *steps = s->choices[from->choice].steps->around; steps; steps = steps->around)
-        visible |= steps == result->home;
-    Place *part = visible && is_whole(result) ? find_part(w->n, s->place, at) : NULL;
+    const Path *first = find_given(from, result);
+    Place *value = result;
+    if (!is_visible(s->choices[from->choice].steps->around, result))
+        value = first ? find_part(w->n, s->place, first) : NULL;
+    Place *part = value && is_whole(result) ? find_part(w->n, s->place, at) : NULL;
     if (!part)
         return false;
-    vec_push(&part->aliases, ((Alias){s->frame, 1, from->choice, result, *whose}));
+    vec_push(&part->aliases, ((Alias){s->frame, 1, from->choice, value, *whose}));
     return w->n->program->changed = true;
 }
 
 static bool learn_return(Instance *n, const Leaving *from, const Place *result, const Path *at,
                          const Whose *whose) {
-    if (!is_whole(result) || !result->shared)
+    const Path *first = find_given(from, result);
+    uint32_t slot = 0;
+    while (slot < n->nslots && n->slots[slot] != result)
+        slot++;
+    bool is_slot = slot < n->nslots && result->shared;
+    if (!is_whole(result) || (!is_slot && !first))
         return false;
-    for (uint32_t i = 0; i < n->nslots; i++) {
-        if (n->slots[i] != result)
-            continue;
-        vec_push(&n->named, ((Return){from->end->number, i, *at, *whose}));
-        return n->program->changed = true;
-    }
-    return false;
+    Return r = {from->end->number, is_slot ? slot : IN_RESULT, *at, {0}, *whose};
+    if (!is_slot)
+        r.first = *first;
+    vec_push(&n->named, r);
+    return n->program->changed = true;
 }
 
 static bool learn(Way *w, const Leaving *from, Place *result, const Path *at, const Whose *whose) {
@@ -250,6 +276,7 @@ static Naming *get_naming(Way *w, const Leaving *from, const Path *at) {
     vec_push(&steps->steps, s);
     map_set(&steps->defines, s->var, s->var);
     map_set(&w->n->made_by, s->var, s);
+    w->n->asks_names = true;
     vec_push(&steps->namings, ((Naming){.path = *at, .step = s}));
     return &vec_last(&steps->namings);
 }
@@ -264,8 +291,7 @@ static uint32_t number_of(const Naming *naming, const Place *p) {
 
 /* The number of the value that p is when the code runs. */
 static Expr *find_number(Program *program, const Build *b, const Naming *naming, const Place *p) {
-    if (p->aliases.len && is_always(&p->aliases.data[0]))
-        return find_number(program, b, naming, p->aliases.data[0].place);
+    p = alias_settled(p);
     Expr *number = expr_int(number_of(naming, p), DT_I32, b->span);
     for (size_t i = p->aliases.len; i-- > 0;) {
         const Alias *a = &p->aliases.data[i];
@@ -274,6 +300,33 @@ static Expr *find_number(Program *program, const Build *b, const Naming *naming,
         number->type = type_scalar(DT_I32);
     }
     return number;
+}
+
+/* The same where `own` is none of the values that it may name. */
+static Expr *ask_own(Program *program, const Build *b, const Place *own, const Place *other) {
+    other = alias_settled(other);
+    Expr *answer = expr_bool(own == other, b->span);
+    for (size_t i = other->aliases.len; own != other && i-- > 0;) {
+        const Alias *a = &other->aliases.data[i];
+        answer = b_if(b, alias_test(program, b, a), ask_own(program, b, own, a->place), answer);
+        answer->type = type_scalar(DT_BOOL);
+    }
+    return answer;
+}
+
+Expr *alias_ask(Program *program, const Build *b, const Place *one, const Place *other) {
+    one = alias_settled(one);
+    other = alias_settled(other);
+    const Place *open = one->aliases.len ? one : other, *fixed = open == one ? other : one;
+    if (!open->aliases.len)
+        return expr_bool(one == other, b->span);
+    Expr *answer = ask_own(program, b, open, fixed);
+    for (size_t i = open->aliases.len; i-- > 0;) {
+        const Alias *a = &open->aliases.data[i];
+        answer = b_if(b, alias_test(program, b, a), alias_ask(program, b, a->place, fixed), answer);
+        answer->type = type_scalar(DT_BOOL);
+    }
+    return answer;
 }
 
 typedef struct Open {
@@ -316,7 +369,7 @@ static void leave_open(Way *w, Open *o) {
         naming->step->e = find_number(w->n->program, &w->build, naming, o->place);
 }
 
-static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence presence, Path at) {
+static void leave(Way *w, Leaving *from, Place *p, Expr *ct, Presence presence, Path at) {
     bool open = find_naming(from, &at);
     if (!open && is_named(w, from, &at))
         return;
@@ -328,7 +381,7 @@ static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence pres
         leave_open(w, &(Open){from, p, ct, presence, &at});
         return;
     }
-    if (!acc_is_free(p) && p->form == PLACE_TUPLE && at.n < MAX_PATH) {
+    if (p->form == PLACE_TUPLE && at.n < MAX_PATH) {
         at.of[at.n] = p->nparts;
         at.n++;
         for (uint32_t i = 0; i < p->nparts && !w->n->program->why; i++) {
@@ -340,19 +393,23 @@ static void leave(Way *w, const Leaving *from, Place *p, Expr *ct, Presence pres
         }
         return;
     }
-    if (acc_is_free(p) || !learn(w, from, p, &at, &(Whose){0}))
-        acc_move(w, p, ct, presence);
+    bool is_free = acc_is_free(p);
+    if (!is_free && learn(w, from, p, &at, &(Whose){0}))
+        return;
+    acc_move(w, p, ct, presence);
+    if (is_free)
+        vec_push(&from->given, ((PartGiven){p, at}));
 }
 
-void alias_leave(Way *w, const Leaving *from, Place *result, Expr *ct) {
+void alias_leave(Way *w, Leaving *from, Place *result, Expr *ct) {
     leave(w, from, result, ct, PRESENT, (Path){0});
 }
 
-static void forget_names(Place *p) {
+void alias_forget(Place *p) {
     p->aliases.len = 0;
     for (uint32_t i = 0; p->form == PLACE_TUPLE && i < p->nparts; i++)
         if (p->parts[i])
-            forget_names(p->parts[i]);
+            alias_forget(p->parts[i]);
 }
 
 /* Whether all returns give that slot there. */
@@ -360,7 +417,8 @@ static bool is_always_named(const Instance *callee, const Return *r) {
     size_t count = 0;
     for (size_t i = 0; i < callee->named.len; i++) {
         const Return *other = &callee->named.data[i];
-        count += other->slot == r->slot && same_path(&other->path, &r->path) && !other->whose.var;
+        count += other->slot == r->slot && same_path(&other->first, &r->first) &&
+                 same_path(&other->path, &r->path) && !other->whose.var;
     }
     return count == callee->returns.len;
 }
@@ -369,14 +427,15 @@ void alias_take(Way *w, Step *s) {
     Instance *callee = s->instance;
     if (s->named_by == callee && s->nnamed == callee->named.len)
         return;
-    forget_names(s->place);
+    alias_forget(s->place);
     s->named_by = callee;
     s->nnamed = callee->named.len;
     uint32_t index = frame_head(callee) - 1;
     for (size_t i = 0; i < callee->named.len; i++) {
         const Return *r = &callee->named.data[i];
-        Place *p = s->places[r->slot], *part = find_part(w->n, s->place, &r->path);
-        if (!part || !is_whole(p)) {
+        Place *part = find_part(w->n, s->place, &r->path);
+        Place *p = r->slot == IN_RESULT ? find_part(w->n, s->place, &r->first) : s->places[r->slot];
+        if (!part || !p || !is_whole(p)) {
             reverse_give_up(w->n->program,
                             "a result is another name of a value that is used elsewhere");
             return;

@@ -4,6 +4,7 @@
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,22 +244,35 @@ static void take_apart_like(Way *w, Place *p, Place *like) {
             take_apart_like(w, p->parts[i], like->parts[i]);
 }
 
+/* Finds the slots that are shared, each of which is a value of its own. */
+static Twice settle_slots(Way *w, Step *s) {
+    if (s->kind == STEP_BRANCH)
+        return TWICE_SPLIT; /* in this round, under another name */
+    for (;;) {
+        Map seen = {0};
+        bool twice = false;
+        for (uint32_t i = 0; i < s->nslots; i++) {
+            collect_leaves(s->places[i], &seen, &twice);
+            if (!s->shared[i] && !acc_is_free(s->places[i]))
+                s->shared[i] = w->n->program->changed = true;
+        }
+        Twice found = twice ? twice_settle(w->n, s) : TWICE_NOT;
+        if (!twice || found != TWICE_NOT)
+            return found;
+    }
+}
+
 static void way_call(Way *w, Step *s, Expr *ct) {
     Program *program = w->n->program;
     if (s->is_custom) {
         way_custom(w, s, ct);
         return;
     }
-    Map seen = {0};
-    bool twice = false;
-    for (uint32_t i = 0; i < s->nslots; i++) {
-        collect_leaves(s->places[i], &seen, &twice);
-        if (!s->shared[i] && !acc_is_free(s->places[i]))
-            s->shared[i] = program->changed = true;
-    }
-    if (twice) {
-        reverse_give_up(w->n->program, "a call is given one value twice");
-        return;
+    switch (settle_slots(w, s)) {
+    case TWICE_NOT: break;
+    case TWICE_NEVER:
+    case TWICE_SPLIT: w->is_dead = true; return;
+    case TWICE_IN_PARTS: reverse_give_up(program, "a call is given one value twice"); return;
     }
     Instance *callee = instance_get(program, s->callee, s->known, s->active, s->shared, s->nslots,
                                     &s->slots);
@@ -392,6 +406,8 @@ static Expr *equals(Way *w, Expr *tag, uint32_t i) {
 }
 
 static void way_branch(Way *w, Step *s, Expr *ct) {
+    if (s->asks)
+        s->scrutinee = alias_ask(w->n->program, &w->build, s->asks->one, s->asks->other);
     BranchWay b = {s, ct};
     Expr *frame = b_ref(&w->build, s->frame);
     Expr *tag = way_bind(w, expr_proj(frame, 1, type_scalar(DT_I32), w->build.span),

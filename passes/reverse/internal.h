@@ -126,6 +126,12 @@ typedef struct Choice { /* an arm of a match or a side of an `if` */
     VarVec saved; /* of the variables defined in it, those that its way back reads */
 } Choice;
 
+/* Two values that are not one where the step runs: twice.c. */
+typedef struct Apart {
+    Place *one, *other;
+    const struct Apart *next;
+} Apart;
+
 typedef struct Step {
     StepKind kind;
     Var *var; /* the value; NULL: a statement */
@@ -147,9 +153,11 @@ typedef struct Step {
     size_t nnamed;
     bool runs_again; /* of checkpoint: callee is the function that it was given */
     bool is_custom;  /* of custom_grad: there is no callee */
+    const Apart *apart;
     /* BRANCH */
-    Expr *scrutinee; /* an atom: the condition, or what is matched */
-    uint32_t limit;  /* places with a lower number were there before */
+    const Apart *asks; /* the first choice is where these are one; or NULL */
+    Expr *scrutinee;   /* an atom: the condition, or what is matched */
+    uint32_t limit;    /* places with a lower number were there before */
     uint32_t nchoices;
     Choice *choices;
 } Step;
@@ -191,12 +199,13 @@ typedef struct Back {
     Expr **ways;     /* for each return or loop of the function: what follows its frame */
 } Back;
 
-/* A return of which the result, or that part of it, is the place of a slot. */
+/* A return of which the result, or that part of it, is the place of a slot, or that of a part before it. */
 typedef struct Return {
-    uint32_t number, slot;
-    Path path;
+    uint32_t number, slot; /* IN_RESULT: it is the part at `first` */
+    Path path, first;
     Whose whose;
 } Return;
+enum { IN_RESULT = UINT32_MAX };
 
 struct Instance {
     struct Program *program;
@@ -241,6 +250,7 @@ struct Instance {
     bool is_being_made;   /* one of its ways back is */
     VarVec
         kept; /* by the loops that pop frames, or where there are none by the ways back, beside these: keep_constants */
+    bool asks_names; /* its way forth reads frames */
     bool runs_again; /* for a checkpoint */
     bool replays; /* its ways back take `kept` in place of a frame: Note [Replays] in reverse.h */
     Map needed;   /* where it replays: Var, those of its variables that a way back reads */
@@ -492,16 +502,37 @@ bool alias_add(Way *w, Place *p, Expr *ct);
 /* Emits `run` once for each value that places in p may name: in it they are those. */
 typedef void (*AliasRun)(Way *w, void *ctx);
 void alias_each(Way *w, Place *const *places, uint32_t n, AliasRun run, void *ctx);
+/* A value that was free, and the part of a result that gave it its cotangent. */
+typedef struct PartGiven {
+    const Place *place;
+    Path path;
+} PartGiven;
 /* What leaves an arm of a branch, or a function. */
 typedef struct Leaving {
     Step *branch; /* NULL: a function */
     uint32_t choice;
     const Steps *end;
+    VEC(PartGiven) given;
 } Leaving;
 /* Gives the result its cotangent. A part of it that is not free is another name of a value from the next round on. */
-void alias_leave(Way *w, const Leaving *from, Place *result, Expr *ct);
+void alias_leave(Way *w, Leaving *from, Place *result, Expr *ct);
 /* Takes the names that the results of the callee have. */
 void alias_take(Way *w, Step *s);
+/* The value that p is whatever runs, or p. */
+const Place *alias_settled(const Place *p);
+/* Whether two places are one value, asked on the way forth. */
+Expr *alias_ask(Program *program, const Build *b, const Place *one, const Place *other);
+void alias_forget(Place *p);
+
+/* ---- twice.c ---- */
+typedef enum Twice {
+    TWICE_NOT,     /* two slots became one */
+    TWICE_NEVER,   /* the call does not run where these are one */
+    TWICE_SPLIT,   /* the call became a branch */
+    TWICE_IN_PARTS /* one value is part of another */
+} Twice;
+/* What becomes of a call some of whose slots have one accumulator. */
+Twice twice_settle(Instance *n, Step *s);
 
 /* ---- back.c ---- */
 typedef struct Arms {

@@ -222,7 +222,7 @@ static bool may_replay(Instance *n) {
     bool is_made = false;
     for (size_t i = 0; i < n->backs.len; i++)
         is_made |= n->backs.data[i]->state == BACK_MADE;
-    return is_made && !n->loops.len && !n->named.len && !n->runs_again;
+    return is_made && !n->loops.len && !n->named.len && !n->asks_names && !n->runs_again;
 }
 
 static void find_all_needed(Program *p) {

@@ -32,7 +32,7 @@
  * value gets a second name in two other ways: as the result of a branch or function, and as the parameter of a call. A
  * result may be a variable only where the accumulator of that variable is still absent (its cotangent is moved there);
  * a parameter is *owned* where that is so, and else *shared*: its accumulator is handed through, once where a call is given
- * one value several times. Where neither holds (`if (c) { x } else { y }` and later x again) the frame tells which value
+ * one value several times (twice.c). Where neither holds (`if (c) { x } else { y }` and later x again) the frame tells which value
  * the result is: Note [Results with two names] in alias.c.
  *
  * Note [Loops]. A self call in tail position keeps no frame on a stack: the forward function takes the frames so far
