@@ -314,11 +314,7 @@ static void add_to(Way *w, const Expr *arg, Expr *ct) {
 /* Adds a cotangent that may be absent. */
 static void add_perhaps(Way *w, const Expr *arg, Expr *ct) {
     Place *p = place_of(w->n, arg);
-    if (!p)
-        return;
-    if (acc_presence(p) == ABSENT)
-        acc_set(w, p, ct, PERHAPS);
-    else
+    if (p)
         acc_set(w, p, way_bind(w, b_builtin(&w->build, "ad.add", acc_get(w, p), ct, NULL), NULL),
                 PERHAPS);
 }
