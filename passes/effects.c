@@ -13,20 +13,21 @@
  * are known to fit. It does not look at values: `1 / 2` counts as one that may fail. */
 #include "passes/effects.h"
 
+#include "base/weak.h"
 #include "ops/elementwise.h"
 
 #include <string.h>
 
+/* What is known of a definition, as long as that lives: it keeps neither the definition nor its value. */
 typedef struct Definition {
-    Global *global;
-    Expr *value; /* the value for which `latent` was found */
+    void **value; /* watched: the value for which `latent` was found */
     unsigned latent;
     bool open;
 } Definition;
 
 typedef struct EffectState {
-    Map definitions; /* Global -> Definition */
-    PassCtx *ctx;    /* where the work is counted */
+    WeakMap definitions; /* Global -> Definition */
+    PassCtx *ctx;        /* where the work is counted */
 } EffectState;
 
 /* One round over one expression or group of definitions. */
@@ -47,7 +48,7 @@ static EffectState *state_of(PassCtx *ctx) {
 void passes_forget(PassCtx *ctx) { ctx->effects = NULL; }
 
 size_t effects_known(const PassCtx *ctx) {
-    return ctx->effects ? ctx->effects->definitions.len : 0;
+    return ctx->effects ? weak_size(&ctx->effects->definitions) : 0;
 }
 
 const char *effects_text(unsigned effects) {
@@ -208,7 +209,7 @@ static unsigned effects_of_builtin(const char *name) {
 static unsigned effects_in(Round *r, Expr *e);
 
 static Definition *definition_of(EffectState *state, Global *g) {
-    return map_find(&state->definitions, g);
+    return weak_find(&state->definitions, g);
 }
 
 static Expr *function_of(const Global *g) {
@@ -348,9 +349,14 @@ static unsigned effects_in(Round *r, Expr *e) {
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
+typedef struct Found {
+    Definition *definition;
+    Expr *body;
+} Found;
+
 typedef struct Reached {
     EffectState *state;
-    VEC(Definition *) found;
+    VEC(Found) found;
     VEC(Global *) pending;
     Map seen; /* the expressions of the definition that were read */
 } Reached;
@@ -378,12 +384,12 @@ static void reach(Reached *reached, Global *g) {
     Definition *d = definition_of(reached->state, g);
     if (d && d->open)
         d->latent |= EFFECT_LOOPS;
-    if ((d && d->value == g->value) || !function_of(g))
+    if ((d && *d->value == g->value) || !function_of(g))
         return;
     d = mem_new(Definition);
-    *d = (Definition){.global = g, .value = g->value, .open = true};
-    map_set(&reached->state->definitions, g, d);
-    vec_push(&reached->found, d);
+    *d = (Definition){.value = mem_watch(g->value), .open = true};
+    weak_set_owned(&reached->state->definitions, g, d);
+    vec_push(&reached->found, ((Found){d, g->value->fn->body}));
     if (mem_stack_left() < 64 * 1024)
         d->latent = EFFECT_ALL;
     else
@@ -408,8 +414,8 @@ static void settle(Reached *reached) {
     for (bool learned = true; learned;) {
         Round r = {.state = reached->state, .latent = &latent};
         for (size_t i = 0; i < reached->found.len; i++) {
-            Definition *d = reached->found.data[i];
-            unsigned now = d->latent | effects_in(&r, d->value->fn->body);
+            Definition *d = reached->found.data[i].definition;
+            unsigned now = d->latent | effects_in(&r, reached->found.data[i].body);
             r.learned |= now != d->latent;
             d->latent = now;
         }

@@ -2,8 +2,9 @@
 /* What running an expression may do besides giving a value. A pass may drop, duplicate or move only
  * what has none of the effects in question.
  *
- * The answer for a definition is found once and kept in the PassCtx: passes_forget drops it, and whoever
- * changes a definition calls that. Out of memory and Ctrl-C are no effects: they may end anything. */
+ * The answer for a definition is found once and kept in the PassCtx as long as the definition lives:
+ * passes_forget drops it, and whoever changes a definition calls that. Out of memory and Ctrl-C are no
+ * effects: they may end anything. */
 #ifndef PASSES_EFFECTS_H
 #define PASSES_EFFECTS_H
 

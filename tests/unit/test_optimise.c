@@ -2,6 +2,7 @@
 /* When code is optimised and when that is made anew, and that passes over calls stay linear. */
 #include "tests/unit/check.h"
 
+#include "passes/effects.h"
 #include "passes/inline.h"
 #include "repl/session.h"
 
@@ -167,6 +168,31 @@ TEST(redefinition_leaves_nothing_behind) {
 #endif
 }
 
+enum { DEFINITIONS = 100 };
+
+/* Asks for the effects of definitions that nobody else holds. */
+static __attribute__((noinline)) void ask_effects(PassCtx *ctx, void ***watched) {
+    for (int i = 0; i < DEFINITIONS; i++) {
+        Global *g = mem_new(Global);
+        g->kind = GLOBAL_DEF;
+        g->name = sym_intern("made");
+        g->value = block_of_calls(1)->a->a;
+        CHECK_INT(effects_of_calling(ctx, g), 0);
+        watched[i] = mem_watch(g);
+    }
+}
+
+TEST(effects_keep_no_definition) {
+    PassCtx ctx = {.env = session_env(session)};
+    void **watched[DEFINITIONS];
+    ask_effects(&ctx, watched);
+    mem_collect();
+    int kept = 0;
+    for (int i = 0; i < DEFINITIONS; i++)
+        kept += *watched[i] != NULL;
+    CHECK(kept < DEFINITIONS / 2); /* some may be seen on the stack */
+}
+
 static uint64_t work(const char *pass, Expr *e) {
     DependencyVec deps = {0};
     OptOptions options = {.passes = &pass, .npasses = 1};
@@ -195,6 +221,7 @@ int main(void) {
     RUN(redefinition_reaches_copies);
     RUN(copies_of_copies_end);
     RUN(redefinition_leaves_nothing_behind);
+    RUN(effects_keep_no_definition);
     RUN(replacing_calls_is_linear);
     return check_result();
 }
