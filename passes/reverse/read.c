@@ -536,6 +536,15 @@ static void read_branch(Reader *r, Step *s, Expr *e, bool tail) {
     }
 }
 
+/* The value that was there before the branch and that each arm gives, so that the result is a name of it; or NULL. */
+static Place *find_same_result(const Instance *n, const Step *branch) {
+    Place *same = place_of(n, branch->choices[0].steps->result);
+    for (uint32_t i = 1; i < branch->nchoices && same; i++)
+        if (place_of(n, branch->choices[i].steps->result) != same)
+            same = NULL;
+    return same && same->id < branch->limit && same->form != PLACE_CLOSURE ? same : NULL;
+}
+
 static Expr *read_inner_branch(Reader *r, Expr *e) {
     Step *s = mem_new(Step);
     read_branch(r, s, e, false);
@@ -546,7 +555,8 @@ static Expr *read_inner_branch(Reader *r, Expr *e) {
     map_set(&r->steps->defines, v, v);
     map_set(&r->steps->defines, s->frame, s->frame);
     s->place = place_new(r->n, e->type);
-    name_place(r, v, s->place, NULL);
+    Place *same = r->p->why ? NULL : find_same_result(r->n, s);
+    name_place(r, v, same ? same : s->place, NULL);
     return expr_var(v, e->span);
 }
 
