@@ -96,6 +96,12 @@ def reads(x: Tensor[(?, 4), float64], i: int32, s: float64) -> float64 {
 }
 let x: Tensor[(?, 4), float64] = full(0.00001f64, shape=[SIZE, 4]);
 """
+PARTS_WRITTEN = """
+def writes(a: Tensor[(?,), float64], i: int32, x: float64) -> float64 {
+  if (i == 0) { a[0] } else { writes({ a with [i - 1] = x * a[i] + 1.0 }, i - 1, x) }
+}
+let x: Tensor[(?,), float64] = full(1.0f64, shape=[%s + 1]);
+"""
 MIXTURE = """
 import gmm;
 def draw[a, b](like: Tensor[(a, b), float32], k: float64) -> Tensor[(a, b), float64] {
@@ -217,6 +223,8 @@ GROWTHS = [
     Growth("reads `x[i]`", READS % "SIZE", "grad(reads)(x, SIZE, 1.0 + AT).0"),
     Growth("reads of rows `x[i]`", ROWS_READ % "sum(x[i - 1])", "grad(reads)(x, SIZE, 1.0 + AT).0"),
     Growth("reads of slices `x[i:i + 1]`", ROWS_READ % "sum(x[i - 1:i])", "grad(reads)(x, SIZE, 1.0 + AT).0"),
+    Growth("writes `{ a with [i] = x * a[i - 1] }`", PARTS_WRITTEN % "SIZE",
+           "grad(writes)(x, SIZE, 0.5 + AT).0"),
     Growth("reads by `take`", ROWS_READ % "sum(take(x, i - 1, axis=0))", "grad(reads)(x, SIZE, 1.0 + AT).0"),
 ]
 

@@ -20,7 +20,7 @@ static bool settle(Interp *in, Value v) {
     Tensor *t = v.p;
     if (t->waiting && !waiting_add_all(in, t))
         return false;
-    t->accumulates = SETTLED;
+    t->accumulates &= (uint8_t)~SUM;
     return true;
 }
 
@@ -42,13 +42,19 @@ bool ad_settle_parts(const BuiltinCall *call, Value *out) {
     return leaf_map_visit(&m, *out, value_unit());
 }
 
-/* The accumulator as a tensor that may be added to. Adding a tensor that is zero elsewhere would make 0.0 of each -0.0
- * in it, and so does this. */
-static Tensor *own_tensor(Value acc, const Tensor *data) {
-    if (acc.tag == VAL_TENSOR && ((Tensor *)acc.p)->accumulates == SUM_WITHOUT_NEGATIVE_ZERO)
-        return acc.p;
+/* The accumulator as a tensor to whose parts may be added. Adding a tensor that is zero elsewhere would make 0.0 of each
+ * -0.0 in it, and so does this. dying: nothing else reads it. */
+static Tensor *own_tensor(Value acc, const Tensor *data, bool dying) {
+    if (acc.tag == VAL_TENSOR) {
+        Tensor *t = acc.p;
+        dying = dying && t->buffer->owners == 1 && tensor_is_contiguous(t);
+        if ((is_sum(t) || dying) && t->accumulates & WITHOUT_NEGATIVE_ZERO) {
+            t->accumulates |= SUM;
+            return t;
+        }
+    }
     Tensor *made = tensor_new_zero(data->dtype, data->rank, data->shape);
-    made->accumulates = SUM_WITHOUT_NEGATIVE_ZERO;
+    made->accumulates = SUM | WITHOUT_NEGATIVE_ZERO;
     if (acc.tag != VAL_TENSOR)
         return made;
     const Tensor *from = tensor_contiguous(acc.p);
@@ -109,7 +115,7 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
         BUG("a cotangent is added into a value with tag %u", call->args[1].tag);
     if (!waiting_add_of(call->in, call->args[0]) || !waiting_add_of(call->in, call->args[2]))
         return false;
-    Tensor *t = own_tensor(call->args[0], call->args[1].p);
+    Tensor *t = own_tensor(call->args[0], call->args[1].p, call->dying & 1);
     const char *spec = ((const String *)call->args[3].p)->text;
     *out = (Value){.tag = VAL_TENSOR, .p = t};
     const Value *at = call->args + 4;
@@ -159,9 +165,8 @@ static bool is_dense(Value x, Value y, const char *bottom) {
             return dtype_is_float((DType)x.aux) ? y.tag == VAL_SCALAR && y.aux == x.aux
                                                 : is_unit(y);
         if (x.tag == VAL_TENSOR)
-            return dtype_is_float(((Tensor *)x.p)->dtype)
-                       ? y.tag == VAL_TENSOR && !((Tensor *)y.p)->accumulates
-                       : is_unit(y);
+            return dtype_is_float(((Tensor *)x.p)->dtype) ? y.tag == VAL_TENSOR && !is_sum(y.p)
+                                                          : is_unit(y);
         uint32_t n = value_count(x);
         if (x.tag != VAL_CTOR && !n)
             return x.tag == VAL_TUPLE && is_unit(y);
@@ -192,7 +197,7 @@ static bool is_whole(Value y, const char *bottom) {
         if (y.tag == VAL_SCALAR)
             return true;
         if (y.tag != VAL_CTOR)
-            return y.tag == VAL_TENSOR && !((Tensor *)y.p)->accumulates;
+            return y.tag == VAL_TENSOR && !is_sum(y.p);
         const Data *d = y.p;
         const DataLayout *layout = d->layout;
         if (!layout->n)
@@ -274,11 +279,11 @@ static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, uint64_t dy
     if (apply_scalar(call->in, &s, args, out))
         return true;
     uint8_t was = acc.tag == VAL_TENSOR ? ((Tensor *)acc.p)->accumulates : SETTLED;
-    call->in->dying = dying | (was != SETTLED);
+    call->in->dying = dying | (was & SUM);
     if (!apply_op(call->in, &s, args, call->span, out))
         return false;
     if (out->tag == VAL_TENSOR)
-        ((Tensor *)out->p)->accumulates = was == SETTLED ? SUM : was;
+        ((Tensor *)out->p)->accumulates = was | SUM;
     return true;
 }
 
@@ -365,10 +370,10 @@ bool apply_add_product(Interp *in, const Site *site, const Value *args, Span spa
         *out = acc;
         if (waiting_push(in, sum, product, args, dying, &ok))
             return ok;
-        if (!fuse_apply(in, site->group, args, dying | (was != SETTLED), out))
+        if (!fuse_apply(in, site->group, args, dying | (was & SUM), out))
             return false;
         if (out->tag == VAL_TENSOR)
-            ((Tensor *)out->p)->accumulates = was == SETTLED ? SUM : was;
+            ((Tensor *)out->p)->accumulates = was | SUM;
         return true;
     }
     if (is_unit(acc)) {

@@ -12,8 +12,12 @@
 #include "ops/ops.h"
 #include "ops/recipe/fuse.h"
 #include "ops/recipe/plan.h"
+#include "tensor/packed.h"
 
+#include <math.h>
 #include <string.h>
+
+extern const Op op_index_last;
 
 /* ---- scalars --------------------------------------------------------------------------------- */
 
@@ -153,6 +157,21 @@ static int32_t run_over_first(Interp *in, const OpCall *call) {
     return plan_run(&plan, in->runner, in->runner_ctx, &in->interrupt);
 }
 
+/* Whether a part that is written may hold -0.0, which a mark of the whole says that it does not. */
+static bool has_negative_zero(const Tensor *part) {
+    if (part->dtype != DT_F32 && part->dtype != DT_F64)
+        return true;
+    if (!tensor_is_contiguous(part))
+        return true;
+    const void *data = tensor_data(part);
+    for (int64_t i = 0; i < part->count; i++) {
+        double x = part->dtype == DT_F32 ? ((const float *)data)[i] : ((const double *)data)[i];
+        if (x == 0.0 && signbit(x))
+            return true;
+    }
+    return false;
+}
+
 static bool apply_over_first(Interp *in, const Site *site, const OpCall *call, const Value *args,
                              bool *ok) {
     size_t said = in->diags->list.len;
@@ -162,6 +181,9 @@ static bool apply_over_first(Interp *in, const Site *site, const OpCall *call, c
         clash_explain(in, site, call, args, said);
         return true;
     }
+    Tensor *t = call->in[0];
+    if (t->accumulates && has_negative_zero(call->in[call->nin - 1]))
+        t->accumulates = SETTLED;
     int32_t status = run_over_first(in, call);
     if (status == KERNEL_INTERRUPTED)
         in->interrupt = 1;
@@ -270,12 +292,64 @@ static bool read_part(Interp *in, const Tensor *t, const char *spec, const Value
     return true;
 }
 
-static bool read_index(Interp *in, const Site *site, const Value *args, Value *out) {
-    if (site->op != &op_index || args[0].tag != VAL_TENSOR || args[1].tag != VAL_TUPLE ||
-        !args[1].p)
+/* Whether v is one element, or a tensor of the part's shape, of its dtype. */
+static bool fits_part(Value v, const SliceView *part, DType dtype) {
+    if (v.tag != VAL_TENSOR)
+        return v.tag == VAL_SCALAR && v.aux == dtype;
+    const Tensor *from = v.p;
+    return from->dtype == dtype && from->rank == part->rank && !from->waiting &&
+           memcmp(from->shape, part->shape, sizeof(int64_t) * (size_t)part->rank) == 0;
+}
+
+static void write_small(Tensor *t, const SliceView *part, int64_t count, Value v) {
+    size_t size = dtype_size(t->dtype);
+    char *data = (char *)t->buffer->data + part->offset * (int64_t)size;
+    if (v.tag == VAL_TENSOR) {
+        memcpy(data, tensor_data(v.p), (size_t)count * size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, data += size) {
+        if (dtype_is_float(t->dtype))
+            elem_set_float(data, t->dtype, v.f);
+        else
+            elem_set_int(data, t->dtype, v.i);
+    }
+}
+
+/* Writes a part of a tensor that nothing else knows. What is an error is left to the operator. */
+static bool write_part(Interp *in, Tensor *t, const char *spec, const Tuple *at, Value v) {
+    SliceView part;
+    int64_t count;
+    const Tensor *from = v.tag == VAL_TENSOR ? v.p : NULL;
+    if (t->buffer->owners != 1 || !index_part_find(t, spec, at->items, at->n, &part) ||
+        !fits_part(v, &part, t->dtype) || (from && from->buffer == t->buffer))
+        return false;
+    if (t->accumulates && (from ? has_negative_zero(from) : signbit(v.f)))
+        t->accumulates = SETTLED;
+    if (!index_part_is_small(&part, t->dtype, &count) || (from && !tensor_is_contiguous(from)))
+        return index_part_put(in, t, &part, v, false) == KERNEL_DONE;
+    if (t->buffer->packed)
+        packed_forget(t->buffer);
+    write_small(t, &part, count, v);
+    return true;
+}
+
+/* Operators on a part that integers and ranges name; of such a one `index_last` reads what `index` does. */
+static bool apply_to_part(Interp *in, const Site *site, const Value *args, uint64_t dying,
+                          Value *out) {
+    const Op *op = site->op;
+    if ((op != &op_index && op != &op_index_last && op != &op_index_set) ||
+        args[0].tag != VAL_TENSOR || args[1].tag != VAL_TUPLE || !args[1].p)
         return false;
     const Tuple *at = args[1].p;
-    return read_part(in, args[0].p, site->attrs->values[0].text, at->items, at->n, out);
+    const char *spec = site->attrs->values[0].text;
+    if (op != &op_index_set)
+        return read_part(in, args[0].p, spec, at->items, at->n, out);
+    if (!(dying & 1) || !write_part(in, args[0].p, spec, at, args[2]))
+        return false;
+    in->stats.in_place++;
+    *out = args[0];
+    return true;
 }
 
 /* Whether an element-wise operator certainly takes two such operands. */
@@ -293,7 +367,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     in->dying = 0;
     if (site->group)
         return fuse_apply(in, site->group, args, dying, out);
-    if (read_index(in, site, args, out))
+    if (apply_to_part(in, site, args, dying, out))
         return true;
     if (site->only_checks && site->nargs == 2 && have_one_shape(args, args + 1)) {
         *out = value_unit();

@@ -12,7 +12,8 @@ typedef struct BuiltinCall {
     Span span;
     const Value *args;
     uint32_t n;
-    Type *type; /* of the result, as inferred; may be open, or NULL */
+    Type *type;     /* of the result, as inferred; may be open, or NULL */
+    uint64_t dying; /* its arguments that nothing else reads: eval/own.h */
 } BuiltinCall;
 
 /* False after a diagnostic (builtin_fail) or when interrupted. A builtin does not call back into the program, but for

@@ -221,7 +221,7 @@ static bool builtin_value(Interp *in, Global *g, Cell *cell) {
         const Builtin *b = builtin_find(sym_intern(g->symbol));
         if (!b)
             BUG("no builtin `%s`", g->symbol);
-        BuiltinCall call = {in, g->span, NULL, 0, t};
+        BuiltinCall call = {.in = in, .span = g->span, .type = t};
         return b->fn(&call, &cell->value);
     }
     if (!cell->set)

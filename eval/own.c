@@ -3,6 +3,7 @@
  * later, and one pass forward which tensor each slot holds. */
 #include "eval/own.h"
 
+#include "eval/ad.h"
 #include "eval/operands.h"
 
 #include <string.h>
@@ -31,12 +32,26 @@ static bool is_plain(const Instr *i) {
            info->b != PART_LIST_CTOR && info->c != PART_PAIRS && info->result != RESULT_SEVERAL;
 }
 
-static bool keeps(const Instr *i) {
-    return instr_info(i)->use == USE_KEEP || instr_info(i)->use == USE_KEEP_OR_TAKE;
+static bool calls(const Resolver *r, const Instr *i, BuiltinFn fn) {
+    return i->op == CODE_BUILTIN && r->sites.data[i->c].builtin->fn == fn;
 }
 
-static bool takes(const Instr *i) {
-    return instr_info(i)->use == USE_TAKE || instr_info(i)->use == USE_KEEP_OR_TAKE;
+/* What an instruction does with its operands. Of a sum that is settled the result is the sum; one to a part of which is
+ * added may be written over, and nobody else knows what comes of it. */
+static Use use_of(const Resolver *r, const Instr *i) {
+    return calls(r, i, ad_settle)      ? USE_BORROW
+           : calls(r, i, ad_add_index) ? USE_TAKE
+                                       : instr_info(i)->use;
+}
+
+static bool keeps(const Resolver *r, const Instr *i) {
+    Use use = use_of(r, i);
+    return use == USE_KEEP || use == USE_KEEP_OR_TAKE;
+}
+
+static bool takes(const Resolver *r, const Instr *i) {
+    Use use = use_of(r, i);
+    return use == USE_TAKE || use == USE_KEEP_OR_TAKE;
 }
 
 /* How many of a row of n are kept. Of a product that waits the sum is the result, and the factors are held by views. */
@@ -136,9 +151,12 @@ static bool is_param(const Owning *o, int32_t tensor) {
 
 static void own_operands(Owning *o, size_t at, int32_t to) {
     Instr *i = &o->r->instrs.data[at];
-    bool is_site = i->op == CODE_OPERATOR || i->op == CODE_ADD_PRODUCT;
+    bool is_site = instr_info(i)->b == PART_ROW_SITE || instr_info(i)->b == PART_ROW_ARGS;
     Site *site = is_site ? &o->r->sites.data[i->c] : NULL;
-    uint32_t n = is_site ? site->nargs : i->op == CODE_NEG || i->op == CODE_NOT ? 1 : 2;
+    uint32_t n = i->op == CODE_BUILTIN                    ? 1
+                 : is_site                                ? site->nargs
+                 : i->op == CODE_NEG || i->op == CODE_NOT ? 1
+                                                          : 2;
     for (uint32_t k = 0; k < n && k < OWN_ARGS; k++) {
         int32_t from = is_site ? i->b + (int32_t)(k << 4) : k ? i->c : i->b;
         int32_t tensor = (from & 3) == BASE_SLOT ? o->holds[from >> 4] : 0;
@@ -202,18 +220,19 @@ static void run_forward(Owning *o) {
         meet_before(o, at);
         instr_reads(o->r, NULL, at, &reads);
         int32_t to = written(i);
-        if (takes(i))
+        if (takes(o->r, i))
             own_operands(o, at, to);
         if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL)
             give_arguments(o, at);
-        for (int k = 0; k < reads.nrows && keeps(i); k++)
+        for (int k = 0; k < reads.nrows && keeps(o->r, i); k++)
             for (uint32_t s = 0; s < count_kept(i, reads.row[k].n); s++)
                 forget_in(o->holds, o->nslots, o->holds[reads.row[k].first + s]);
         for (uint32_t s = 0; reads.make && s < reads.make->code->ncaptured; s++)
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
-        int32_t value = instr_info(i)->result == RESULT_FRESH ? o->next++ : 0;
-        if (i->op == CODE_MOVE && (i->b & 3) == BASE_SLOT)
+        bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index);
+        int32_t value = fresh ? o->next++ : 0;
+        if ((i->op == CODE_MOVE || calls(o->r, i, ad_settle)) && (i->b & 3) == BASE_SLOT)
             value = o->holds[i->b >> 4];
         if (to >= 0)
             o->holds[to] = value;
@@ -234,7 +253,7 @@ void own_code(Resolver *r) {
         return;
     bool any = false;
     for (size_t at = 0; at < o.n && !any; at++)
-        any = takes(&r->instrs.data[at]);
+        any = takes(r, &r->instrs.data[at]);
     if (!any)
         return;
     size_t rows = (size_t)(o.n + 1) * o.words * sizeof *o.before;

@@ -14,7 +14,10 @@
  * A parameter belongs to the caller, unless the call is a tail call that hands over a tensor of its own:
  * then nobody is left who knows it. The tail call says which of its arguments these are (Gives), the
  * machine keeps that as one bit a parameter until the next call or return, and an operator that could
- * take over a parameter asks for its bit. */
+ * take over a parameter asks for its bit.
+ *
+ * So are the cotangents of a tensor that a loop writes part by part, `{ a with [i] = v }`: of the sum that is settled
+ * the part is read and made zero, and what was read of `a` is added, all in one tensor (eval/accumulate.c). */
 #ifndef EVAL_OWN_H
 #define EVAL_OWN_H
 

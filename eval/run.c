@@ -479,7 +479,8 @@ do_MORE:
 
 do_BUILTIN : {
     const Site *s = &code->sites[pc->c];
-    BuiltinCall call = {in, ORIGIN()->span, &SLOT(pc->b), s->nargs, s->type};
+    uint64_t dying = s->nowned ? dying_arguments(in, s) : 0;
+    BuiltinCall call = {in, ORIGIN()->span, &SLOT(pc->b), s->nargs, s->type, dying};
     TRY(s->builtin->fn(&call, &SLOT(pc->a)));
     NEXT();
 }

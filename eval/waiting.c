@@ -200,7 +200,7 @@ Tensor *waiting_new_sum(const Site *of, const Value *args, uint64_t dying) {
 
 bool waiting_push(Interp *in, Tensor *sum, const Site *of, const Value *args, uint64_t dying,
                   bool *ok) {
-    bool is_own = sum->accumulates != SETTLED || (dying & 1);
+    bool is_own = is_sum(sum) || (dying & 1);
     if (!is_own || !may_wait(of) || sum->buffer->owners != 1 || !is_factor(sum, args[1]) ||
         !is_factor(sum, args[2]))
         return false;
@@ -219,8 +219,7 @@ bool waiting_push(Interp *in, Tensor *sum, const Site *of, const Value *args, ui
     if (!w)
         w = sum->waiting = waiting_new(of, false);
     add_factors(w, x, y, steps);
-    if (sum->accumulates == SETTLED)
-        sum->accumulates = SUM;
+    sum->accumulates |= SUM;
     drop_dying(args + 1, of->nargs, dying >> 1);
     return true;
 }

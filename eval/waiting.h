@@ -18,8 +18,10 @@
 
 #include "eval/machine.h"
 
-/* One whose elements are read by index has no -0.0, since adding a tensor that is zero elsewhere leaves none. */
-enum { SETTLED, SUM, SUM_WITHOUT_NEGATIVE_ZERO };
+/* What Tensor.accumulates says, two bits. A sum to whose parts is added has no -0.0, since adding a tensor that is zero
+ * elsewhere leaves none; that stays true when it is settled. */
+enum { SETTLED = 0, SUM = 1, WITHOUT_NEGATIVE_ZERO = 2 };
+static inline bool is_sum(const Tensor *t) { return t->accumulates & SUM; }
 
 /* A sum of the product alone, which waits, too: only when others have joined it is the sum written. NULL: the product is to
  * be computed at once. of: its operator and how it is called. dying: those of its arguments that end there. */

@@ -391,7 +391,7 @@ static bool call_builtin(Reference *r, Expr *e, const Symbol *name, const Local 
     if (!eval_all(r, e->args, e->nargs, env, args))
         return false;
     r->at = e;
-    BuiltinCall call = {r->in, e->span, args, e->nargs, builtin_type(e)};
+    BuiltinCall call = {r->in, e->span, args, e->nargs, builtin_type(e), 0};
     return b->fn(&call, out);
 }
 

@@ -357,6 +357,12 @@ void acc_add(Way *w, Place *p, Expr *ct) {
     acc_put(w, p, sum->kind == EXPR_VAR ? sum : way_bind(w, sum, acc_type(p)), PRESENT);
 }
 
+/* Whether the sum has the shape of its value, for which no frame needs to hold that then. */
+static bool gives_shape(const Place *p, const Expr *acc) {
+    return p->presence == PRESENT && acc->kind == EXPR_VAR &&
+           type_resolve(p->type)->tag == TY_TENSOR;
+}
+
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
     while (p->arm)
         p = p->arm;
@@ -367,7 +373,7 @@ void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
     spec->text = attrs_text(call->attrs, "spec");
     spec->text_len = strlen(spec->text);
     args[0] = acc_get(w, p);
-    args[1] = call->args[0];
+    args[1] = gives_shape(p, args[0]) ? args[0] : call->args[0];
     args[2] = ct;
     args[3] = spec;
     for (uint32_t i = 1; i < call->nargs; i++)
