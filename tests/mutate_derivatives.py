@@ -37,7 +37,7 @@ sys.dont_write_bytecode = True
 import mutate
 
 PROGRAMS, FEW = 2000, 60  # few find most, in seconds
-GOLDENS = ["golden/grad", "golden/ad", "golden/errors/nan", "golden/cli/count"]
+GOLDENS = ["golden/grad", "golden/ad", "golden/errors/nan", "golden/errors/an_operator", "golden/cli/count"]
 FOUND = 0.98
 RULES = ["prelude/derivatives.rly", "prelude/derivatives_nn.rly"]
 PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/backs.c", "passes/reverse/derive.c",
