@@ -64,10 +64,10 @@ void passes_abandon(PassCtx *ctx) {
 }
 
 void passes_trim(PassCtx *ctx) {
-    enum { MANY_EFFECTS = 1024, MANY_COPIES = 128 }; /* copies are kept whole */
-    if (effects_known(ctx) > MANY_EFFECTS)
+    enum { MUCH = 1024 };
+    if (effects_known(ctx) > MUCH)
         passes_forget(ctx);
-    if (specialise_known(ctx) > MANY_COPIES)
+    if (specialise_known(ctx) > MUCH)
         ctx->instances = NULL;
 }
 
