@@ -69,7 +69,7 @@ bool specialise_local(Inliner *in, const Expr *let);
  * (passes/leaves.c); NULL where they do not, or g is another definition. */
 Expr *leaves_function(Inliner *in, const Expr *call, const Global *g);
 
-/* Of how many functions copies are kept. */
+/* How many copies of functions were made that may be kept. */
 size_t specialise_known(const PassCtx *ctx);
 
 #endif

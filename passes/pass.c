@@ -64,10 +64,10 @@ void passes_abandon(PassCtx *ctx) {
 }
 
 void passes_trim(PassCtx *ctx) {
-    enum { MUCH = 1024 };
-    if (effects_known(ctx) > MUCH)
+    enum { MANY_EFFECTS = 1024, MANY_COPIES = 128 }; /* copies are kept whole */
+    if (effects_known(ctx) > MANY_EFFECTS)
         passes_forget(ctx);
-    if (specialise_known(ctx) > MUCH)
+    if (specialise_known(ctx) > MANY_COPIES)
         ctx->instances = NULL;
 }
 

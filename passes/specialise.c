@@ -62,9 +62,7 @@ static Instances *instances_of(PassCtx *ctx) {
     return ctx->instances;
 }
 
-size_t specialise_known(const PassCtx *ctx) {
-    return ctx->instances ? ctx->instances->families.len : 0;
-}
+size_t specialise_known(const PassCtx *ctx) { return ctx->instances ? ctx->instances->numbers : 0; }
 
 /* A call under consideration: what it gives to which function, as an instance would take it. */
 typedef struct Site {
