@@ -34,10 +34,10 @@ static bool is_whole(const Place *p) {
 
 static bool is_always(const Alias *a) { return a->number == ALWAYS && !a->whose.var; }
 
-const Place *alias_settled(const Place *p) {
+Place *alias_settled(const Place *p) {
     while (p->aliases.len && is_always(&p->aliases.data[0]))
         p = p->aliases.data[0].place;
-    return p;
+    return (Place *)p;
 }
 
 /* Where the frame holds that variable. */
@@ -354,8 +354,7 @@ static bool learn_open(Way *w, const Open *o, Place *p) {
 static void run_leave(Way *w, void *ctx) {
     const Open *o = ctx;
     Place *p = o->place;
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (number_of(find_naming(o->from, o->at), p))
         return;
     if (acc_is_free(p) || !learn_open(w, o, p))
@@ -373,10 +372,7 @@ static void leave(Way *w, Leaving *from, Place *p, Expr *ct, Presence presence, 
     bool open = find_naming(from, &at);
     if (!open && is_named(w, from, &at))
         return;
-    while (p->aliases.len && is_always(&p->aliases.data[0]))
-        p = p->aliases.data[0].place;
-    while (p->arm)
-        p = p->arm;
+    p = place_here(alias_settled(p));
     if (open || (p->form == PLACE_LEAF && p->aliases.len)) {
         leave_open(w, &(Open){from, p, ct, presence, &at});
         return;

@@ -4,7 +4,6 @@
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,8 +159,7 @@ Place acc_part(Way *w, const Place *p, uint32_t i, Expr *acc, Presence presence)
 }
 
 static void move_one(Way *w, Place *p, Expr *acc, Presence presence) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_CLOSURE) {
         refuse(w, "an active closure is a result");
         return;
@@ -213,8 +211,7 @@ void leave_arm(Way *w, const Choice *c) {
 }
 
 static void collect_leaves(Place *p, Map *seen, bool *twice) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_LEAF) {
         *twice |= map_has(seen, p);
         map_set(seen, p, p);
@@ -227,10 +224,8 @@ static void collect_leaves(Place *p, Map *seen, bool *twice) {
 
 /* What the callee takes apart is taken apart here, too, so that its parts go to the callee and come from it as they are. */
 static void take_apart_like(Way *w, Place *p, Place *like) {
-    while (p->arm)
-        p = p->arm;
-    while (like->arm)
-        like = like->arm;
+    p = place_here(p);
+    like = place_here(like);
     Presence presence = p->presence;
     Expr *acc = p->acc;
     if (place_take_apart(w->n, p, like)) {
@@ -481,8 +476,7 @@ static Expr *settled_value(Way *w, Type *type, Expr *ct) {
 }
 
 static Expr *settled(Way *w, Place *p) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (acc_presence(p) == ABSENT)
         return absent_value(w);
     bool record = p->form == PLACE_DATA && p->ctor->decl->nctors == 1 && p->nparts;
@@ -498,8 +492,7 @@ static Expr *settled(Way *w, Place *p) {
 /* Hands the cotangent of a stored value over, where that value has no other yet; false where it is to be added. */
 static bool move_stored(Way *w, const Step *s, Presence presence) {
     Place *p = place_of(w->n, s->e->args[0]);
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     bool whole = type_resolve(s->place->type)->tag == TY_TENSOR;
     if (whole && (p->aliases.len || !acc_is_free(p)))
         return false;

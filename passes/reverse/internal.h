@@ -78,6 +78,13 @@ typedef struct Place {
     Expr *acc;
 } Place;
 
+/* p in the form that it has in the arm that is being read or gone back through; NULL of NULL. */
+static inline Place *place_here(const Place *p) {
+    while (p && p->arm)
+        p = p->arm;
+    return (Place *)p;
+}
+
 /* What the accumulator of a leaf was, or became. */
 typedef struct AccChange {
     Place *place;
@@ -519,7 +526,7 @@ void alias_leave(Way *w, Leaving *from, Place *result, Expr *ct);
 /* Takes the names that the results of the callee have. */
 void alias_take(Way *w, Step *s);
 /* The value that p is whatever runs, or p. */
-const Place *alias_settled(const Place *p);
+Place *alias_settled(const Place *p);
 /* Whether two places are one value, asked on the way forth. */
 Expr *alias_ask(Program *program, const Build *b, const Place *one, const Place *other);
 void alias_forget(Place *p);

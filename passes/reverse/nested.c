@@ -152,8 +152,7 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     Place *p = place_of(r->n, call->args[0]);
     uint32_t i = (uint32_t)call->args[1]->i;
     Known *k = known_of(r, call->args[0]), *part = NULL;
-    while (p && p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (!p || p->form == PLACE_LEAF || call->args[1]->kind != EXPR_LIT)
         return false;
     if (k && i < k->captured.len)
@@ -341,8 +340,7 @@ bool move_part(Way *w, const Step *s, Presence presence) {
     const Expr *e = s->e;
     bool reads = s->kind == STEP_BUILTIN && (e->kind == EXPR_PROJ || is_called(e, "ad.item"));
     Place *p = reads ? place_of(w->n, e->kind == EXPR_PROJ ? e->a : e->args[0]) : NULL;
-    while (p && p->arm)
-        p = p->arm;
+    p = place_here(p);
     bool absent = p && acc_presence(p) == ABSENT;
     if (!p || p->form != PLACE_LEAF || p->aliases.len ||
         !(absent ? presence == PRESENT : p->acc->kind == EXPR_TUPLE))
@@ -361,8 +359,7 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
     Place *p = place_of(w->n, arg);
     if (!p)
         return;
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form != PLACE_LEAF) { /* place_make_tuple made plain steps of all reads that it knew */
         reverse_give_up(w->n->program, "a frame holds another name of a value");
         return;

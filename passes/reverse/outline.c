@@ -123,10 +123,8 @@ static Expr *hand_on(Way *w, Place *p) {
 }
 
 static Expr *add_outline_of_acc(Way *w, Place *like, Place *p, int depth, Str *text) {
-    while (p && p->arm)
-        p = p->arm;
-    while (like && like->arm)
-        like = like->arm;
+    p = place_here(p);
+    like = place_here(like);
     Presence presence = p && like ? acc_presence(p) : ABSENT;
     if (presence == ABSENT) {
         str_add_char(text, '0');

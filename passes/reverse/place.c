@@ -86,10 +86,8 @@ static bool is_unknown(Type *t) {
 }
 
 bool place_give_form(Instance *callee, Place *slot, Place *given) {
-    while (slot->arm)
-        slot = slot->arm;
-    while (given->arm)
-        given = given->arm;
+    slot = place_here(slot);
+    given = place_here(given);
     if (given->form != PLACE_TUPLE) {
         bool apart = slot->form == PLACE_TUPLE || slot->reads.len;
         return !apart || !is_unknown(given->type) || acc_presence(given) == ABSENT;
@@ -135,8 +133,7 @@ static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
 
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split) {
     *split = false;
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_DATA)
         return p->ctor == ctor ? p : NULL;
     if (p->form != PLACE_LEAF)
@@ -226,8 +223,7 @@ static Type *acc_type(const Place *p) {
 }
 
 Presence acc_presence(Place *p) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_LEAF)
         return p->presence;
     for (uint32_t i = 0; i < p->nparts; i++)
@@ -243,8 +239,7 @@ Expr *ct_of_data(const Build *b, Ctor *of, Expr **parts, uint32_t nparts) {
 }
 
 Expr *acc_get(Way *w, Place *p) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_LEAF)
         return p->acc ? p->acc : absent_value(w);
     if (p->is_empty && w->n->forward) /* it is read like the tangent of any frame */
@@ -303,8 +298,7 @@ void acc_put(Way *w, Place *leaf, Expr *acc, Presence presence) {
 }
 
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     bool none = presence == ABSENT || presence == UNKNOWN;
     if (p->form == PLACE_LEAF) {
         acc_put(w, p, none ? NULL : acc, presence);
@@ -335,8 +329,7 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
 
 /* Adds a cotangent that is there. */
 void acc_add(Way *w, Place *p, Expr *ct) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form != PLACE_LEAF) {
         for (uint32_t i = 0; i < p->nparts; i++)
             if (p->parts[i])
@@ -364,8 +357,7 @@ static bool gives_shape(const Place *p, const Expr *acc) {
 }
 
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form != PLACE_LEAF)
         BUG("an index into a value that is no tensor");
     Expr **args = mem_new_n(Expr *, call->nargs + 3), *spec;
@@ -396,8 +388,7 @@ Expr *acc_settle(Way *w, Type *type, Expr *ct) {
 }
 
 bool acc_is_free(Place *p) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_LEAF)
         return p->presence == ABSENT && !p->shared;
     for (uint32_t i = 0; i < p->nparts; i++)

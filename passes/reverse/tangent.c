@@ -31,8 +31,7 @@ enum { MAX_PERHAPS = 5 }; /* arguments of one operator, for each subset of which
 Presence tangent_presence(Place *p) {
     if (!p)
         return ABSENT;
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     if (p->form == PLACE_LEAF)
         return p->presence;
     Presence all = p->partial ? ABSENT : UNKNOWN;
@@ -274,8 +273,7 @@ bool tangent_ignores(const Instance *n, const Expr *call, uint32_t i) {
 
 /* Whether a tuple has a part that surely has a tangent, so that the operator sees one: zeros stand for the others'. */
 static bool has_tangent_somewhere(Place *p) {
-    while (p->arm)
-        p = p->arm;
+    p = place_here(p);
     bool any = p->form == PLACE_LEAF && p->presence == PRESENT;
     for (uint32_t i = 0; p->form == PLACE_TUPLE && i < p->nparts; i++)
         any |= p->parts[i] && has_tangent_somewhere(p->parts[i]);

@@ -78,17 +78,11 @@ static bool is_apart(const Step *s, const Place *one, const Place *other) {
     return false;
 }
 
-static const Place *named_here(const Place *p) {
-    while (p->arm)
-        p = p->arm;
-    return p;
-}
-
 Twice twice_settle(Instance *n, Step *s) {
     for (uint32_t a = 0; a < s->nslots; a++)
         for (uint32_t b = a + 1; b < s->nslots; b++) {
             Place *one = s->places[a], *other = s->places[b];
-            if (named_here(one) != named_here(other))
+            if (place_here(one) != place_here(other))
                 continue;
             if (is_apart(s, one, other))
                 return TWICE_NEVER;
