@@ -82,12 +82,12 @@ static bool add_small(Tensor *t, Value ct, const SliceView *part) {
         return false;
     if (t->dtype == DT_F32) {
         const float one = (float)ct.f, *x = from ? tensor_data(from) : &one;
-        float *y = (float *)t->buffer->data + part->offset;
+        float *y = (float *)(void *)index_part_data(t, part);
         for (int64_t i = 0; i < count; i++)
             y[i] += x[i];
     } else {
         const double *x = from ? tensor_data(from) : &ct.f;
-        double *y = (double *)t->buffer->data + part->offset;
+        double *y = (double *)(void *)index_part_data(t, part);
         for (int64_t i = 0; i < count; i++)
             y[i] += x[i];
     }
@@ -97,14 +97,9 @@ static bool add_small(Tensor *t, Value ct, const SliceView *part) {
 /* Adds to the part of a float32 or float64 that integers and ranges name; false where it is another case. */
 static bool add_part(Interp *in, Tensor *t, Value ct, const char *spec, const Value *at,
                      uint32_t n) {
-    const Tensor *from = ct.tag == VAL_TENSOR ? ct.p : NULL;
     SliceView part;
-    if ((t->dtype != DT_F32 && t->dtype != DT_F64) || !index_part_find(t, spec, at, n, &part))
-        return false;
-    if (from ? from->dtype != t->dtype || from->rank != part.rank
-             : ct.tag != VAL_SCALAR || part.rank)
-        return false;
-    if (from && memcmp(from->shape, part.shape, sizeof(int64_t) * (size_t)part.rank) != 0)
+    if ((t->dtype != DT_F32 && t->dtype != DT_F64) || !index_part_find(t, spec, at, n, &part) ||
+        !index_part_fits(&part, t->dtype, ct) || (ct.tag == VAL_SCALAR && part.rank))
         return false;
     return add_small(t, ct, &part) || index_part_put(in, t, &part, ct, true) == KERNEL_DONE;
 }

@@ -280,7 +280,7 @@ static bool read_part(Interp *in, const Tensor *t, const char *spec, const Value
         return false;
     if (!index_part_is_small(&part, t->dtype, &count))
         return index_part_copy(in, t, &part, out) == KERNEL_DONE;
-    const char *from = (char *)t->buffer->data + part.offset * (int64_t)dtype_size(t->dtype);
+    const char *from = index_part_data(t, &part);
     if (!part.rank) {
         *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(from, t->dtype))
                                         : value_int(t->dtype, elem_get_int(from, t->dtype));
@@ -292,18 +292,9 @@ static bool read_part(Interp *in, const Tensor *t, const char *spec, const Value
     return true;
 }
 
-/* Whether v is one element, or a tensor of the part's shape, of its dtype. */
-static bool fits_part(Value v, const SliceView *part, DType dtype) {
-    if (v.tag != VAL_TENSOR)
-        return v.tag == VAL_SCALAR && v.aux == dtype;
-    const Tensor *from = v.p;
-    return from->dtype == dtype && from->rank == part->rank && !from->waiting &&
-           memcmp(from->shape, part->shape, sizeof(int64_t) * (size_t)part->rank) == 0;
-}
-
 static void write_small(Tensor *t, const SliceView *part, int64_t count, Value v) {
     size_t size = dtype_size(t->dtype);
-    char *data = (char *)t->buffer->data + part->offset * (int64_t)size;
+    char *data = index_part_data(t, part);
     if (v.tag == VAL_TENSOR) {
         memcpy(data, tensor_data(v.p), (size_t)count * size);
         return;
@@ -322,7 +313,8 @@ static bool write_part(Interp *in, Tensor *t, const char *spec, const Tuple *at,
     int64_t count;
     const Tensor *from = v.tag == VAL_TENSOR ? v.p : NULL;
     if (t->buffer->owners != 1 || !index_part_find(t, spec, at->items, at->n, &part) ||
-        !fits_part(v, &part, t->dtype) || (from && from->buffer == t->buffer))
+        !index_part_fits(&part, t->dtype, v) ||
+        (from && (from->waiting || from->buffer == t->buffer)))
         return false;
     if (t->accumulates && (from ? has_negative_zero(from) : signbit(v.f)))
         t->accumulates = SETTLED;

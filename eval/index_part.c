@@ -105,6 +105,14 @@ bool index_part_is_small(const SliceView *part, DType dtype, int64_t *count) {
     return *count && *count * (int64_t)dtype_size(dtype) <= PART_BYTES;
 }
 
+bool index_part_fits(const SliceView *part, DType dtype, Value v) {
+    if (v.tag != VAL_TENSOR)
+        return v.tag == VAL_SCALAR && v.aux == dtype;
+    const Tensor *t = v.p;
+    return t->dtype == dtype && t->rank == part->rank &&
+           memcmp(t->shape, part->shape, sizeof(int64_t) * (size_t)part->rank) == 0;
+}
+
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /* Note [Plans of parts]. Where a part begins depends on the integers of its index, and its layout does not: so the operand

@@ -14,6 +14,14 @@ enum { PART_BYTES = 4096 };
 bool index_part_find(const Tensor *t, const char *spec, const Value *args, uint32_t n,
                      SliceView *part);
 
+/* Its first element. */
+static inline char *index_part_data(const Tensor *t, const SliceView *part) {
+    return (char *)t->buffer->data + part->offset * (int64_t)dtype_size(t->dtype);
+}
+
+/* Whether v is of that dtype and a tensor of the part's shape, or one element. */
+bool index_part_fits(const SliceView *part, DType dtype, Value v);
+
 /* Copies the part; gives a kernel status. */
 int32_t index_part_copy(Interp *in, const Tensor *t, const SliceView *part, Value *out);
 
