@@ -29,7 +29,7 @@ enum {
     MOST = 64,            /* instances of a definition */
     AT_ONCE = 32,         /* instances made while one function is optimised */
     LARGEST = 600,        /* nodes of a function that is copied */
-    LARGEST_LOCAL = 4000, /* of a local one, of which nothing is left but the copy */
+    LARGEST_LOCAL = 4000, /* of a local one or code of a derivative, which only the copy uses */
     DEEPEST = 4,          /* functions that capture functions */
 };
 
@@ -68,6 +68,7 @@ typedef struct Site {
     Inliner *in;
     Expr *fn;          /* the function called, with the variables it captures */
     const Expr *local; /* the `let` of a local function; or NULL */
+    bool is_derived;   /* made by a derivative; a copy of it is not, as copies may grow */
     Var *self;         /* of a local function that may call itself */
     Key key;
     VEC(Var *) params; /* of the instance */
@@ -314,7 +315,7 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     }
     if (all->made > AT_ONCE)
         return NULL;
-    uint32_t largest = s->local ? LARGEST_LOCAL : LARGEST;
+    uint32_t largest = s->local || s->is_derived ? LARGEST_LOCAL : LARGEST;
     if (expr_count(s->fn, largest) == largest) {
         pass_tell(ctx, TOLD_LEFT, "specialise", call->span, "left `%s`%s: it has %u nodes or more",
                   name_of(s->fn), s->local ? "" : ", which is given functions", largest);
@@ -362,6 +363,7 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
         s.self = s.local->rec ? s.local->var : NULL;
     } else if (callee->kind == EXPR_GLOBAL) {
         s.fn = inline_known_function(in, callee);
+        s.is_derived = s.fn && callee->global->is_made && !s.fn->fn->is_instance;
     }
     if (!s.fn || s.fn->fn->nparams != call->nargs || s.fn->fn->path)
         return NULL;
