@@ -24,7 +24,7 @@ import _draw
 from process import PATIENCE, SLOW, run_program
 
 WHOLE, WHOLE_WIDER, FILE = 2000, 500, 20  # programs
-FEW_WIDER = 0.14  # of them, of which no code is made
+FEW_WIDER = 0.1  # of them, of which no code is made
 # Instructions that call a function which only the run knows, or make one, differentiate while running, or use references.
 REFUSED = ("call", "tail", "tail_of", "path", "closure", "grad", "ref", "read", "write", "bang")
 # What keeps functions or makes references, and what gives functions to functions of the library, or makes local ones that
