@@ -10,34 +10,40 @@
 
 enum { MOST_TOGETHER = 8 };
 
-/* Pieces of one shape, all by one step: the gates of an LSTM, say. False where they are not that. */
-static bool place_together(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces) {
+/* How many pieces, from the first on, have its shape: those are moved by one step, as the gates of an LSTM. */
+static uint32_t count_alike(uint32_t n, Tensor *const *pieces) {
     const Tensor *first = pieces[0];
-    for (uint32_t i = 1; i < n; i++)
-        if (pieces[i]->shape[axis] != first->shape[axis])
-            return false;
-    if (n < 2 || n > MOST_TOGETHER || !first->count)
-        return false;
+    uint32_t same = 1;
+    while (same < n && same < MOST_TOGETHER && first->count &&
+           !memcmp(pieces[same]->shape, first->shape, (size_t)first->rank * sizeof *first->shape))
+        same++;
+    return same;
+}
+
+/* Pieces of one shape, written to the whole at those strides, each `apart` elements behind the one before it. */
+static void place_alike(Plan *plan, Tensor *whole, const int64_t *strides, int64_t offset,
+                        int64_t apart, uint32_t n, Tensor *const *pieces) {
     StepBuilder s;
-    int64_t offset = 0;
-    step_begin(&s, plan, RECIPE_MAP, first->rank, first->shape);
+    if (n == 1) {
+        plan_place_strided(plan, whole, strides, offset, pieces[0]);
+        return;
+    }
+    step_begin(&s, plan, RECIPE_MAP, pieces[0]->rank, pieces[0]->shape);
     for (uint32_t i = 0; i < n; i++) {
         step_result(&s, sc_load(&s.body, step_in(&s, pieces[i]), whole->dtype));
-        step_out_strided(&s, whole, whole->strides, offset);
-        offset += first->shape[axis] * whole->strides[axis];
+        step_out_strided(&s, whole, strides, offset + i * apart);
     }
     step_end(&s);
-    return true;
 }
 
 /* Pieces laid one after the other along `axis` of the whole. */
 static void place_pieces(Plan *plan, Tensor *whole, int axis, uint32_t n, Tensor *const *pieces) {
     int64_t offset = 0;
-    if (place_together(plan, whole, axis, n, pieces))
-        return;
-    for (uint32_t i = 0; i < n; i++) {
-        plan_place_strided(plan, whole, whole->strides, offset, pieces[i]);
-        offset += pieces[i]->shape[axis] * whole->strides[axis];
+    for (uint32_t i = 0, k; i < n; i += k) {
+        int64_t apart = pieces[i]->shape[axis] * whole->strides[axis];
+        k = count_alike(n - i, pieces + i);
+        place_alike(plan, whole, whole->strides, offset, apart, k, pieces + i);
+        offset += k * apart;
     }
 }
 
@@ -297,8 +303,11 @@ static bool lower_stack(const OpCall *call, Tensor *const *out, Plan *plan) {
     int axis = lower_axis(call, "axis", out[0]->rank);
     int64_t strides[TENSOR_MAX_RANK];
     without_axis(out[0], axis, strides);
-    for (uint32_t i = 0; i < call->nin; i++)
-        plan_place_strided(plan, out[0], strides, (int64_t)i * out[0]->strides[axis], call->in[i]);
+    int64_t apart = out[0]->strides[axis];
+    for (uint32_t i = 0; i < call->nin; i += MOST_TOGETHER) {
+        uint32_t n = call->nin - i < MOST_TOGETHER ? call->nin - i : MOST_TOGETHER;
+        place_alike(plan, out[0], strides, i * apart, apart, n, call->in + i);
+    }
     return true;
 }
 
