@@ -134,46 +134,82 @@ static bool shapes_fit(Type *a, Type *b) {
 /* Passes find out more about variables than where these are read says (passes/known_type.h). */
 static Type *type_of(const Expr *e) { return e->kind == EXPR_VAR ? e->var->type : e->type; }
 
-/* A tensor of this type without elements, where it is one of floats and all sizes are known and not 0. */
-static Tensor *blank_of(Type *t) {
+enum { MOST_TENSORS = 16 /* of one call */ };
+
+/* What a call takes, tensors without elements, those of tuples one by one. */
+typedef struct Blanks {
+    Tensor *in[MOST_TENSORS];
+    uint32_t n;
+} Blanks;
+
+/* Adds the tensors of a type where all sizes are known and not 0; false where one is not, or holds no floats. */
+static bool add_blanks(Blanks *b, Type *t, bool floats) {
     int64_t sizes[TENSOR_MAX_RANK];
     uint32_t rank;
     DType dtype;
-    if (!t || !known_shape(t, sizes, &rank) ||
-        !type_get_dtype(type_resolve(t)->tensor.dtype, &dtype) || !dtype_is_float(dtype))
-        return NULL;
+    t = t ? type_resolve(t) : NULL;
+    for (uint32_t i = 0; t && t->tag == TY_TUPLE && i < t->nargs; i++)
+        if (!add_blanks(b, t->args[i], floats))
+            return false;
+    if (t && t->tag == TY_TUPLE)
+        return true;
+    if (!t || b->n == MOST_TENSORS || !known_shape(t, sizes, &rank) ||
+        !type_get_dtype(t->tensor.dtype, &dtype) || (floats && !dtype_is_float(dtype)))
+        return false;
     for (uint32_t i = 0; i < rank; i++)
         if (sizes[i] <= 0)
-            return NULL;
-    return tensor_blank(dtype, (int)rank, sizes);
+            return false;
+    b->in[b->n++] = tensor_blank(dtype, (int)rank, sizes);
+    return true;
 }
 
-/* Whether the call folds, multiplies or moves float tensors of known sizes, and its shape function takes these. */
+/* Whether the call folds, multiplies, moves or cuts float tensors of known sizes, or chooses among any, and its shape
+ * function takes these. */
 static bool fits_for_certain(const Expr *call) {
-    enum { MOST = 4 };
     const Op *op = call->a->op;
     bool folds = op->pattern == OP_REDUCE || op->pattern == OP_INJECTIVE;
+    bool cuts = op->pattern == OP_TUPLE && op->refuses_sizes;
+    bool selects = op->scalar == OP_SCALAR_SELECT;
     bool takes = op->pattern == OP_PRODUCT || op->like_last || (folds && call->nargs == 1);
-    if (!takes || op->shape_mode != SHAPE_OF_SHAPES || op->cut || op->tuple || call->nargs > MOST)
+    if (!(takes || cuts || selects) || op->shape_mode != SHAPE_OF_SHAPES || op->cut ||
+        (op->tuple && !cuts))
         return false;
-    Tensor *in[MOST];
-    for (uint32_t i = 0; i < call->nargs; i++) {
-        in[i] = blank_of(type_of(call->args[i]));
-        if (!in[i])
+    Blanks blanks = {.n = 0};
+    for (uint32_t i = 0; i < call->nargs; i++)
+        if (!add_blanks(&blanks, type_of(call->args[i]), !selects))
             return false;
-    }
     Diags unheard = {0};
-    OutSpec out;
+    OutSpec out[OP_MAX_OUTPUTS];
     OpCall checked = {.op = op,
                       .attrs = call->attrs ? call->attrs : attrs_defaults(op),
-                      .nin = call->nargs,
-                      .in = in,
+                      .nin = blanks.n,
+                      .in = blanks.in,
                       .diags = &unheard};
-    return op->shape(&checked, &out) == 1;
+    return op->shape(&checked, out) >= 1;
+}
+
+/* Whether a call of `broadcast_to` repeats along axes of size 1 alone, to literal sizes, and has the others already. */
+static bool repeats_for_certain(const Expr *call) {
+    Type **from, **to;
+    uint32_t m, n;
+    int64_t size;
+    if (!type_get_rank(type_of(call->args[0]), &m, &from) || !type_get_rank(call->type, &n, &to) ||
+        m > n)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        Type *was = i + m < n ? NULL : from[i + m - n];
+        bool has = was && type_equal(was, to[i]) && !type_has(was, TY_ANY);
+        bool is_one = !was || (type_get_int(was, &size) && size == 1);
+        if (!has && !(is_one && type_get_int(to[i], &size)))
+            return false;
+    }
+    return true;
 }
 
 static bool op_fails(const Expr *call) {
     const Op *op = call->a->op;
+    if (op == &op_broadcast_to && repeats_for_certain(call))
+        return false;
     if (call->nsizes || op->foreign || !op->lower || call->nargs == 0)
         return true;
     if (fits_for_certain(call))

@@ -34,6 +34,14 @@ static Type *type_of_field(Type *data, const Expr *e) {
     return core_is_closed(type) ? type_resolve(type) : NULL;
 }
 
+static Type *type_of_tuple(KnownTypes *k, const Expr *e, int depth) {
+    Type **parts = mem_new_n(Type *, (size_t)e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!(parts[i] = closed_type(k, e->args[i], depth)))
+            return NULL;
+    return type_tuple(parts, e->nargs);
+}
+
 /* The type of what a variable is bound to, worked out from that of its parts: an inlined body has the types of the
  * definition, with sizes that are the definition's parameters. */
 static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
@@ -43,6 +51,8 @@ static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
     }
     if (is_settling(value))
         return closed_type(k, value->args[0], depth);
+    if (value->kind == EXPR_TUPLE)
+        return type_of_tuple(k, value, depth);
     if (value->kind != EXPR_CALL || value->a->kind != EXPR_OP)
         return NULL;
     Expr *call = expr_copy(value);

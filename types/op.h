@@ -176,11 +176,11 @@ BinOp op_find_infix(const Op *op);
 /* What other forms of the language call: `-x`, `!x`, `sq x`, `(T) x`, `[a, b]`, `x[i]`, sizes that are
  * computed while running, literals that take the dtype of another value, derivatives. The reshapes have their -1 settled
  * by the types; types/infer/accept.c takes calls as TVM has them. */
-extern const Op op_any, op_broadcast_to_like, op_cast, op_cast_like, op_checked_add,
-    op_collapse_sum_like, op_collapse_sum_to, op_contrib_reverse_reshape, op_checked_multiply,
-    op_expand_like, op_checked_subtract, op_strong_divide, op_strong_multiply, op_floor_divide,
-    op_index, op_index_set, op_logical_not, op_maximum, op_minimum, op_negative, op_nn_matmul,
-    op_ones_like, op_reshape, op_stack, op_sum, op_transpose, op_where, op_zeros_like;
+extern const Op op_any, op_broadcast_to, op_broadcast_to_like, op_cast, op_cast_like,
+    op_checked_add, op_collapse_sum_like, op_collapse_sum_to, op_contrib_reverse_reshape,
+    op_checked_multiply, op_expand_like, op_checked_subtract, op_strong_divide, op_strong_multiply,
+    op_floor_divide, op_index, op_index_set, op_logical_not, op_maximum, op_minimum, op_negative,
+    op_nn_matmul, op_ones_like, op_reshape, op_stack, op_sum, op_transpose, op_where, op_zeros_like;
 
 const Op *op_find(const Symbol *name); /* of the table in ops/; NULL when there is none */
 /* Why TVM's operator of this name is none here, and what there is instead; false where it is no such operator. */
