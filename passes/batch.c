@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-extern const Op op_broadcast_to, op_equal, op_not_equal;
+extern const Op op_equal, op_not_equal;
 
 enum { MOST_CALLS = 400 /* of functions that are taken apart within one */ };
 
@@ -106,7 +106,7 @@ Row *batch_bind(Batch *m, Expr *e, Type *row) {
     return r;
 }
 
-/* The same value in all rows: broadcast to a number of rows that is known when running. */
+/* e broadcast to rows of the type t, whose number is known when running. */
 static Expr *repeat_rows(Batch *m, Expr *e, Type *t) {
     uint32_t rank;
     Type **dims;
@@ -152,6 +152,18 @@ Expr *batch_with_rows(Batch *m, const Row *r) {
         return NULL;
     Expr *all = repeat_rows(m, r->e, r->type);
     return all ? block_let(m->block, "v", all) : NULL;
+}
+
+Row *batch_broadcast(Batch *m, const Row *x, Type *row) {
+    uint32_t had, has;
+    Type **dims;
+    if (!type_get_rank(x->type, &had, &dims) || !type_get_rank(row, &has, &dims) || has < had)
+        return NULL;
+    Expr *all = repeat_rows(m, batch_insert_axes(m, x->e, 1, has - had), row);
+    Row *r = all ? batch_bind(m, all, row) : NULL;
+    if (r)
+        r->narrow = x;
+    return r;
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

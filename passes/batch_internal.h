@@ -25,8 +25,9 @@ typedef struct Row {
     const struct Row
         *when; /* a truth value for each row: what it is where that is True, and elsewhere */
     struct Row *yes, *no;
-    Expr *fn;   /* the literal that it is known to be, or NULL */
-    Type *type; /* of one row */
+    Expr *fn;                 /* the literal that it is known to be, or NULL */
+    const struct Row *narrow; /* what it is broadcast from, or NULL */
+    Type *type;               /* of one row */
 } Row;
 
 /* What is known of a condition in a branch that it decides. */
@@ -85,6 +86,8 @@ Row *batch_bind(Batch *m, Expr *e, Type *row);
 Type *batch_type(const Batch *m, Type *t);
 /* The tensor r with the rows as its first axis, also where it is the same for all; NULL where it is no tensor. */
 Expr *batch_with_rows(Batch *m, const Row *r);
+/* x, which has rows, with each of them broadcast to the type `row`; NULL where sizes are not known. */
+Row *batch_broadcast(Batch *m, const Row *x, Type *row);
 /* A call of an operator with attributes as they stand by themselves, of rows that are tensors. */
 Row *batch_call(Batch *m, const Op *op, Row **in, uint32_t n, const Attrs *attrs, Type *type,
                 Span span);

@@ -137,14 +137,28 @@ static Row *call_again(Batch *m, const Expr *call, Expr **args, const Attrs *att
     return copy->type ? bind_results(m, copy, call->type) : NULL;
 }
 
-/* Axes are matched from the last one, so those of an argument of fewer come behind its rows. */
+/* Whether an argument other than number i has all sizes that the result has in one row. */
+static bool other_is_whole(const Expr *call, Row **in, uint32_t i) {
+    for (uint32_t k = 0; k < call->nargs; k++)
+        if (k != i && !in[k]->narrow &&
+            type_equal(type_resolve(in[k]->type)->tensor.shape,
+                       type_resolve(call->type)->tensor.shape))
+            return true;
+    return false;
+}
+
+/* Axes are matched from the last one, so those of an argument of fewer come behind its rows. What is broadcast is read as
+ * it was before where another argument has the sizes of the result. */
 static Row *rule_elementwise(Batch *m, const Expr *call, Row **in) {
     Expr **args = mem_new_n(Expr *, (size_t)call->nargs + 1);
     for (uint32_t i = 0; i < call->nargs; i++) {
-        int64_t missing = (int64_t)rank_of(call) - (int64_t)rank_of(call->args[i]);
-        args[i] = in[i]->e;
-        if (in[i]->has_rows && missing > 0)
-            args[i] = batch_insert_axes(m, in[i]->e, 1, missing);
+        const Row *x = in[i]->narrow && other_is_whole(call, in, i) ? in[i]->narrow : in[i];
+        uint32_t rank = 0;
+        Type **dims;
+        (void)type_get_rank(x->type, &rank, &dims);
+        args[i] = x->e;
+        if (x->has_rows && rank < rank_of(call))
+            args[i] = batch_insert_axes(m, x->e, 1, rank_of(call) - rank);
     }
     return call_again(m, call, args, call->attrs);
 }
@@ -270,19 +284,37 @@ static Row *rule_squeeze(Batch *m, const Expr *call, Row **in) {
     return remove_axes(m, in[0]->e, out, n, call->type);
 }
 
-static Row *rule_reshape(Batch *m, const Expr *call, Row **in) {
+/* x, which has rows, with rows of the type `row`; NULL where that has no elements. */
+static Row *reshape_rows(Batch *m, const Row *x, Type *row) {
     uint32_t rank;
     Type **dims;
     int64_t out[TENSOR_MAX_RANK + 1] = {0}; /* a 0 in front takes over the size that is there */
-    if (!type_get_rank(call->type, &rank, &dims))
+    if (!type_get_rank(row, &rank, &dims))
         return NULL;
     for (uint32_t i = 0; i < rank; i++)
         if (!type_get_int(dims[i], &out[i + 1]) || out[i + 1] == 0)
             return NULL;
-    AttrValue *values = copy_values(call->attrs);
-    values[op_attr_index(call->a->op, "newshape")] = list_value(out, rank + 1);
-    values[op_attr_index(call->a->op, "allowzero")] = (AttrValue){.kind = ATTR_BOOL, .i = 0};
-    return call_again(m, call, only_arg(in), attrs_with(call->a->op, values));
+    AttrValue *values = mem_new_n(AttrValue, (size_t)op_reshape.nattrs + 1);
+    values[op_attr_index(&op_reshape, "newshape")] = list_value(out, rank + 1);
+    values[op_attr_index(&op_reshape, "allowzero")] = (AttrValue){.kind = ATTR_BOOL, .i = 0};
+    const Attrs *attrs = attrs_with(&op_reshape, values);
+    return batch_bind(m, call_op(m, &op_reshape, x->e, NULL, attrs, batch_type(m, row)), row);
+}
+
+static Row *rule_reshape(Batch *m, const Expr *call, Row **in) {
+    return reshape_rows(m, in[0], call->type);
+}
+
+/* x in the shape of another value: sizes of a row are known here, so the other value is not read. Derivatives ask for shapes
+ * that are there already. */
+static Row *rule_like(Batch *m, const Expr *call, Row **in) {
+    if (type_equal(in[0]->type, call->type))
+        return in[0];
+    if (!in[0]->has_rows)
+        return NULL;
+    if (call->a->op == &op_reshape_like)
+        return reshape_rows(m, in[0], call->type);
+    return call->a->op == &op_broadcast_to_like ? batch_broadcast(m, in[0], call->type) : NULL;
 }
 
 static Row *rule_joined(Batch *m, const Expr *call, Row **in) {
