@@ -734,5 +734,6 @@ Expr *batch_rows(PassCtx *ctx, Expr *fn, Expr **args, Type *count, Span span, bo
                  BatchRefusal *refusal) {
     Batch m = {.ctx = ctx, .b = {span}, .count = count, .follows = follows, .refusal = refusal};
     *refusal = (BatchRefusal){0};
-    return batch_body(&m, fn, args);
+    Expr *body = batch_body(&m, fn, args);
+    return body && !follows ? batch_order(ctx, body, args, fn->fn->nparams) : body;
 }

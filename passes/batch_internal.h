@@ -127,6 +127,9 @@ Row *batch_derivative(Batch *m, const Expr *call, Row **in);
 /* The zero gradient of x; call: what asks for it. */
 Row *batch_zeros(Batch *m, const Row *x, const Expr *call);
 
+/* batch_order.c. The body with what is the same for all rows first; args: what the n arguments are, at all rows. */
+Expr *batch_order(PassCtx *ctx, Expr *body, Expr *const *args, uint32_t n);
+
 /* batch_tree.c. Whether the callee is one of the prelude's builtins that look for the tensors in data, and a call of it. */
 bool batch_is_tree(const Expr *callee);
 Row *batch_tree(Batch *m, const Expr *call, Row **in);
