@@ -4,6 +4,9 @@
 #include "base/mem.h"
 #include "ops/index_view.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static int shape_index(const OpCall *call, OutSpec *out) {
     IndexView view;
     if (!index_view(call, call->in[0], 1, call->nin - 1, &view))
@@ -142,15 +145,66 @@ static bool add_few(Tensor *x, const SliceView *v, const Tensor *u) {
     return true;
 }
 
+typedef struct Place {
+    int64_t place, at;
+} Place;
+
+static int compare_places(const void *a, const void *b) {
+    const Place *x = a, *y = b;
+    return x->place != y->place ? (x->place > y->place) - (x->place < y->place)
+                                : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Leaves each place in the view once, and gives which of them each was; NULL: none is there twice. */
+static Tensor *join_equal_places(IndexView *view) {
+    int64_t n = view->places->count, distinct = 0, *place = tensor_data(view->places);
+    Place *sorted = mem_bytes(sizeof *sorted * (size_t)(n + 1));
+    for (int64_t i = 0; i < n; i++)
+        sorted[i] = (Place){place[i], i};
+    qsort(sorted, (size_t)n, sizeof *sorted, compare_places);
+    for (int64_t i = 0; i < n; i++)
+        distinct += i == 0 || sorted[i].place != sorted[i - 1].place;
+    if (distinct == n)
+        return NULL;
+    Tensor *which = tensor_new(DT_I64, 1, &n), *joined = tensor_new(DT_I64, 1, &distinct);
+    int64_t *of = tensor_data(which), *to = tensor_data(joined), next = -1;
+    for (int64_t i = 0; i < n; i++) {
+        if (i == 0 || sorted[i].place != sorted[i - 1].place)
+            to[++next] = sorted[i].place;
+        of[sorted[i].at] = next;
+    }
+    view->places = joined;
+    view->part.shape[view->axis] = distinct;
+    return which;
+}
+
+/* What goes to one place is added together first, as in a tensor of zeros that is added then. */
+static Tensor *join_update(Plan *plan, const IndexView *view, Tensor *which, const Tensor *update) {
+    const SliceView *v = &view->part;
+    Tensor *sum = tensor_new(update->dtype, v->rank, v->shape);
+    IndexView to = {.part = {.rank = v->rank}, .places = which, .axis = view->axis};
+    memset(tensor_data(sum), 0, (size_t)sum->count * dtype_size(sum->dtype));
+    for (int i = 0; i < v->rank; i++) {
+        to.part.shape[i] = i == view->axis ? which->count : v->shape[i];
+        to.part.strides[i] = i == view->axis ? 0 : sum->strides[i];
+    }
+    to.stride = sum->strides[view->axis];
+    plan_index_put(plan, sum, &to, update, true);
+    return sum;
+}
+
 int32_t index_add_into(const OpCall *call, StepRunner runner, void *ctx,
                        const volatile int *interrupt) {
     IndexView view;
     Plan plan = {0};
+    Tensor *update = call->in[1], *which;
     if (!index_view(call, call->in[0], 2, call->nin - 2, &view))
         return KERNEL_INDEX;
-    if (!view.places && add_few(call->in[0], &view.part, call->in[1]))
+    if (!view.places && add_few(call->in[0], &view.part, update))
         return KERNEL_DONE;
-    plan_index_put(&plan, call->in[0], &view, call->in[1], true);
+    if (view.places && (which = join_equal_places(&view)))
+        update = join_update(&plan, &view, which, update);
+    plan_index_put(&plan, call->in[0], &view, update, true);
     return plan_run(&plan, runner, ctx, interrupt);
 }
 

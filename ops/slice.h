@@ -26,8 +26,8 @@ typedef struct SliceView {
 /* out[view] = t, or out[view] += t, where out is already written. */
 void plan_slice_set(Plan *plan, Tensor *out, const SliceView *view, const Tensor *t, bool add);
 
-/* The operator `index_add` in place: the call's first argument is the tensor, which nobody else may see. Returns a
- * kernel status. */
+/* The operator `index_add` in place: the call's first argument is the tensor, which nobody else may see. What goes to one
+ * place is added together first, so that the bits are those of adding the part in zeros. Returns a kernel status. */
 int32_t index_add_into(const OpCall *call, StepRunner runner, void *ctx,
                        const volatile int *interrupt);
 

@@ -126,7 +126,8 @@ static Row *add_index(Batch *m, Row **in, const Expr *call) {
     if (!in[3]->e || in[3]->e->kind != EXPR_STRING)
         return give_up(m, call);
     Row *zero = fill(m, in[1], &op_zeros_like, call);
-    Row *to = zero && !row_is_unit(in[0]) ? add(m, in[0], zero, call) : zero;
+    bool joins = strpbrk(in[3]->e->text, "vo"); /* what goes to one place is added together first */
+    Row *to = zero && !row_is_unit(in[0]) && !joins ? add(m, in[0], zero, call) : zero;
     if (!to)
         return NULL;
     AttrValue *values = mem_new_n(AttrValue, (size_t)op_index_add.nattrs);
@@ -139,7 +140,8 @@ static Row *add_index(Batch *m, Row **in, const Expr *call) {
     args[1] = in[2];
     bool is_tuple = call->nargs == 5 && type_resolve(in[4]->type)->tag == TY_TUPLE;
     args[2] = is_tuple ? in[4] : row_tuple(in + 4, call->nargs - 4);
-    return batch_call(m, &op_index_add, args, 3, attrs, in[1]->type, call->span);
+    Row *sum = batch_call(m, &op_index_add, args, 3, attrs, in[1]->type, call->span);
+    return sum && joins && !row_is_unit(in[0]) ? add(m, in[0], sum, call) : sum;
 }
 
 Row *batch_derivative(Batch *m, const Expr *call, Row **in) {
