@@ -32,10 +32,13 @@ static void add_axes(SliceView *part, const Tensor *t, int axis, int count) {
     part->rank += count;
 }
 
+static bool is_integer(char letter) {
+    return letter == 'i' || letter == 'o' || letter == 'c' || letter == 'w';
+}
+
 /* One place of an axis. */
-static bool take_place(SliceView *part, const Tensor *t, int axis, int64_t i) {
-    if (i < 0)
-        i += t->shape[axis];
+static bool take_place(SliceView *part, const Tensor *t, int axis, char letter, int64_t i) {
+    i = index_place(letter, i, t->shape[axis]);
     if (i < 0 || i >= t->shape[axis])
         return false;
     part->offset += i * t->strides[axis];
@@ -67,8 +70,9 @@ bool index_part_find(const Tensor *t, const char *spec, const Value *args, uint3
     part->offset = t->offset;
     if (t->waiting)
         return false;
-    for (; *spec == 'i' || *spec == 'o'; spec++, axis++) /* most are these alone */
-        if (axis >= t->rank || !next_integer(&args, end, &i) || !take_place(part, t, axis, i))
+    for (; is_integer(*spec); spec++, axis++) /* most are these alone */
+        if (axis >= t->rank || !next_integer(&args, end, &i) ||
+            !take_place(part, t, axis, *spec, i))
             return false;
     if (!*spec) {
         add_axes(part, t, axis, t->rank - axis);
@@ -88,8 +92,8 @@ bool index_part_find(const Tensor *t, const char *spec, const Value *args, uint3
         } else if (*spec == ':') {
             if (!take_range(part, t, axis++, *++spec, &args, end))
                 return false;
-        } else if ((*spec != 'i' && *spec != 'o') || !next_integer(&args, end, &i) ||
-                   !take_place(part, t, axis++, i)) {
+        } else if (!is_integer(*spec) || !next_integer(&args, end, &i) ||
+                   !take_place(part, t, axis++, *spec, i)) {
             return false;
         }
     }

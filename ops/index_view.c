@@ -121,8 +121,7 @@ static bool read_integer(const OpCall *call, uint32_t arg, int64_t *out) {
     return true;
 }
 
-/* Which place of an axis the integer names; one that is none may come out. */
-static int64_t place_of_integer(char letter, int64_t i, int64_t size) {
+int64_t index_place(char letter, int64_t i, int64_t size) {
     if (letter == 'c')
         return i < 0 ? 0 : i < size ? i : size - 1;
     if (letter == 'w' && size)
@@ -183,7 +182,7 @@ bool index_view(const OpCall *call, const Tensor *x, uint32_t first, uint32_t n,
             int64_t size = x->shape[axis], i;
             if (!read_integer(call, next++, &i))
                 return false;
-            int64_t at = place_of_integer(*p, i, size);
+            int64_t at = index_place(*p, i, size);
             if (at < 0 || at >= size) {
                 shape_error(call, DIAG_R0602, "index %lld is out of range for axis %d of size %lld",
                             (long long)i, axis, (long long)size);

@@ -20,6 +20,9 @@ typedef struct IndexCount {
 /* False when it is no spec. Each 'o' counts as an integer. */
 bool index_count(const char *spec, IndexCount *count);
 
+/* Which place of an axis of that size the integer at a letter names; one that is none may come out. */
+int64_t index_place(char letter, int64_t i, int64_t size);
+
 typedef struct IndexView {
     SliceView part; /* its stride on the vector's axis is 0 */
     Tensor *
