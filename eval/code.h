@@ -213,6 +213,7 @@ typedef struct Site {
     bool only_checks;        /* its result is not read, only whether it has one */
     uint32_t nowned;         /* how many of `owner` there are */
     uint8_t *owner;          /* of the first arguments */
+    uint32_t spent; /* which argument is a tuple that was made for it, from 1; 0: none is */
 } Site;
 
 struct Code {

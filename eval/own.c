@@ -18,9 +18,10 @@ typedef struct Owning {
     uint64_t *before,
         *after; /* a row an instruction: the slots that it or a later one reads; a later one */
     int32_t **arrived; /* of a jump's target: what the slots hold there, or NULL */
-    int32_t *holds;    /* slot -> number of its tensor, 0: not known */
-    int32_t next;      /* the next number; those of parameters begin at 1 */
-    bool reached;      /* the instruction before leads here */
+    int32_t *
+        holds; /* slot -> number of its tensor, 0: not known; below 0: of a tuple that was made here */
+    int32_t next; /* the next number; those of parameters begin at 1 */
+    bool reached; /* the instruction before leads here */
 } Owning;
 
 /* ---- what instructions do -------------------------------------------------------------------- */
@@ -162,6 +163,11 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
         int32_t tensor = (from & 3) == BASE_SLOT ? o->holds[from >> 4] : 0;
         if (!tensor || is_read_later(o, at, to, tensor))
             continue;
+        if (tensor < 0) {
+            if (i->op == CODE_OPERATOR && !site->group)
+                site->spent = k + 1;
+            continue;
+        }
         uint32_t owner = is_param(o, tensor) ? OWN_IF + (uint32_t)tensor - 1 : OWN_ALWAYS;
         if (is_site) {
             if (!site->owner) {
@@ -194,7 +200,7 @@ static void give_arguments(Owning *o, size_t at) {
         uint32_t times = 0;
         for (uint32_t s = 0; s < i->x; s++)
             times += o->holds[(i->c >> 4) + (int32_t)s] == tensor;
-        if (!tensor || times != 1 || is_scalar(o->r->origin.data[at], k))
+        if (tensor <= 0 || times != 1 || is_scalar(o->r->origin.data[at], k))
             continue;
         if (!gives) {
             gives = mem_new(Gives);
@@ -231,7 +237,7 @@ static void run_forward(Owning *o) {
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
         bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index);
-        int32_t value = fresh ? o->next++ : 0;
+        int32_t value = fresh ? o->next++ : i->op == CODE_TUPLE ? -o->next++ : 0;
         if ((i->op == CODE_MOVE || calls(o->r, i, ad_settle)) && (i->b & 3) == BASE_SLOT)
             value = o->holds[i->b >> 4];
         if (to >= 0)

@@ -16,6 +16,8 @@
  * machine keeps that as one bit a parameter until the next call or return, and an operator that could
  * take over a parameter asks for its bit.
  *
+ * A tuple that is made for an operator, as the place of an index is, and that nothing reads later is given back after it.
+ *
  * So are the cotangents of a tensor that a loop writes part by part, `{ a with [i] = v }`: of the sum that is settled
  * the part is read and made zero, and what was read of `a` is added, all in one tensor (eval/accumulate.c). */
 #ifndef EVAL_OWN_H

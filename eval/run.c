@@ -463,11 +463,9 @@ do_OPERATOR : {
     Site *s = &code->sites[pc->c];
     const Value *args = &SLOT(pc->b);
     SAVE();
-    if (!apply_scalar(in, s, args, &SLOT(pc->a))) {
-        in->dying = dying_arguments(in, s);
-        if (!apply_op(in, s, args, ORIGIN()->span, &SLOT(pc->a)))
-            goto failed;
-    }
+    if (!apply_scalar(in, s, args, &SLOT(pc->a)) &&
+        !run_operator(in, s, args, ORIGIN()->span, &SLOT(pc->a)))
+        goto failed;
     if (UNLIKELY(in->interrupt))
         goto stopped;
     NEXT();

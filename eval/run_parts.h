@@ -119,6 +119,19 @@ static inline void take_frame(Interp *in, Tuple *t, uint32_t all, uint32_t first
         t->items[i].p = NULL;
 }
 
+/* An operator on the slots from `args` on. The tuple that was made for it alone is given back. */
+static inline bool run_operator(Interp *in, const Site *s, const Value *args, Span span,
+                                Value *out) {
+    Tuple *spent = s->spent ? args[s->spent - 1].p
+                            : NULL; /* read first: the result may stand there */
+    in->dying = dying_arguments(in, s);
+    if (!apply_op(in, s, args, span, out))
+        return false;
+    if (spent)
+        take_frame(in, spent, spent->n, 0, 0, NULL);
+    return true;
+}
+
 /* Puts the last field into the data that waits for it: Note [Calls in a last field]. */
 static inline void fill_hole(Value *base, Value v) {
     Data *d = base[FILL_LAST].p;

@@ -302,6 +302,23 @@ TEST(arguments_serve_as_frames) {
     session_fini(session);
 }
 
+/* The tuple that a place of an index is serves the next index, and stays where something else reads it. */
+TEST(places_are_given_back) {
+    begin();
+    enter("def reads(x: Tensor[(?, ?), float64], i: int32, s: float64) -> float64 {"
+          "  if (i == 0) { s } else { reads(x, i - 1, s + x[mod(i, 2), 1] * s) } }");
+    CHECK(bytes_each("reads([[0.5, 0.25], [0.125, 1.0]], %d, 1.0)") == 0);
+    enter("def pairs(i: int32, s: float64) -> float64 {"
+          "  if (i == 0) { s } else {"
+          "    let t = ([s, s], [1.0f64]);"
+          "    let c = concatenate(t);"
+          "    let (a, b) = t;"
+          "    pairs(i - 1, sum(c) - sum(a) + sum(b)) } }");
+    enter("pairs(5, 3.0)");
+    CHECK_TEXT(str_text(&shown), "2.0 : float64\n");
+    session_fini(session);
+}
+
 /* What a session leaves behind when it has ended: next to nothing. */
 TEST(sessions_end) {
     enum { SESSIONS = 20, LEFT = 16 << 10 };
@@ -337,6 +354,7 @@ int main(void) {
     RUN(derivatives_make_no_more_than_they_keep);
     RUN(frames_are_given_back);
     RUN(arguments_serve_as_frames);
+    RUN(places_are_given_back);
     RUN(sessions_end);
     return check_result();
 }
