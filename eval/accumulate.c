@@ -81,15 +81,15 @@ static bool add_small(Tensor *t, Value ct, const SliceView *part) {
     if (!index_part_is_small(part, t->dtype, &count) || (from && !tensor_is_contiguous(from)))
         return false;
     if (t->dtype == DT_F32) {
-        const float one = (float)ct.f, *x = from ? tensor_data(from) : &one;
+        const float one = (float)ct.f, *x = from ? tensor_data(from) : NULL;
         float *y = (float *)(void *)index_part_data(t, part);
         for (int64_t i = 0; i < count; i++)
-            y[i] += x[i];
+            y[i] += from ? x[i] : one;
     } else {
-        const double *x = from ? tensor_data(from) : &ct.f;
+        const double *x = from ? tensor_data(from) : NULL;
         double *y = (double *)(void *)index_part_data(t, part);
         for (int64_t i = 0; i < count; i++)
-            y[i] += x[i];
+            y[i] += from ? x[i] : ct.f;
     }
     return true;
 }
@@ -99,12 +99,12 @@ static bool add_part(Interp *in, Tensor *t, Value ct, const char *spec, const Va
                      uint32_t n) {
     SliceView part;
     if ((t->dtype != DT_F32 && t->dtype != DT_F64) || !index_part_find(t, spec, at, n, &part) ||
-        !index_part_fits(&part, t->dtype, ct) || (ct.tag == VAL_SCALAR && part.rank))
+        !index_part_fits(&part, t->dtype, ct))
         return false;
     return add_small(t, ct, &part) || index_part_put(in, t, &part, ct, true) == KERNEL_DONE;
 }
 
-/* (accumulator, data, cotangent of data[at], spec, at …) */
+/* (accumulator, data, cotangent of data[at] or the number that it is everywhere, spec, at …) */
 bool ad_add_index(const BuiltinCall *call, Value *out) {
     if (call->args[1].tag != VAL_TENSOR)
         BUG("a cotangent is added into a value with tag %u", call->args[1].tag);

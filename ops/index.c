@@ -88,8 +88,8 @@ static int shape_index_add(const OpCall *call, OutSpec *out) {
     const SliceView *v = &view.part;
     if (!shape_check_same_dtype(call, 0, 1) || !index_view(call, x, 2, call->nin - 2, &view))
         return -1;
-    bool fits = u->rank == v->rank;
-    for (int i = 0; i < v->rank && fits; i++)
+    bool fits = u->rank == v->rank || u->rank == 0;
+    for (int i = 0; i < u->rank && fits; i++)
         fits = u->shape[i] == v->shape[i];
     if (!fits) {
         shape_error(call, DIAG_R0314, "`update` has shape %s and the indexed part %s",
@@ -221,9 +221,9 @@ const Op op_index_add = {
     .pattern = OP_INJECTIVE,
     .shape = shape_index_add,
     .lower = lower_index_add,
-    .doc =
-        "data with update added to the part that `index` with the same spec takes: with zeros as\n"
-        "data, the derivative of indexing.",
+    .doc = "data with update, which has the shape of that part or is one number, added to the part "
+           "that\n"
+           "`index` with the same spec takes: with zeros as data, the derivative of indexing.",
     .example = "index_add([1, 2, 3], 10, (1,), spec=\"i\")",
     .example_result = "[1, 12, 3] : Tensor[(3,), int32]",
     .see_also = "index",

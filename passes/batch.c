@@ -511,18 +511,21 @@ static Row *batch_check(Batch *m, Expr *e) {
     return batch_expr(m, e->a);
 }
 
-static Row *batch_tuple(Batch *m, Expr *e) {
-    Row **parts = batch_all(m, e->args, e->nargs);
-    Expr **same = mem_new_n(Expr *, (size_t)e->nargs + 1);
+Row *batch_tuple_of(Batch *m, Row **parts, uint32_t n) {
+    Expr **same = mem_new_n(Expr *, (size_t)n + 1);
     bool depends = false;
-    for (uint32_t i = 0; parts && i < e->nargs; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         same[i] = parts[i]->e;
         depends |= row_depends(parts[i]);
     }
-    Row *r = parts ? row_tuple(parts, e->nargs) : NULL;
-    if (r && !depends)
-        r->e = b_tuple(&m->b, same, e->nargs);
+    Row *r = row_tuple(parts, n);
+    r->e = depends ? NULL : b_tuple(&m->b, same, n);
     return r;
+}
+
+static Row *batch_tuple(Batch *m, Expr *e) {
+    Row **parts = batch_all(m, e->args, e->nargs);
+    return parts ? batch_tuple_of(m, parts, e->nargs) : NULL;
 }
 
 /* A literal that takes its dtype from a value, whose dtype is known here. */

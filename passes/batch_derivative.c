@@ -139,7 +139,7 @@ static Row *add_index(Batch *m, Row **in, const Expr *call) {
     args[0] = to;
     args[1] = in[2];
     bool is_tuple = call->nargs == 5 && type_resolve(in[4]->type)->tag == TY_TUPLE;
-    args[2] = is_tuple ? in[4] : row_tuple(in + 4, call->nargs - 4);
+    args[2] = is_tuple ? in[4] : batch_tuple_of(m, in + 4, call->nargs - 4);
     Row *sum = batch_call(m, &op_index_add, args, 3, attrs, in[1]->type, call->span);
     return sum && joins && !row_is_unit(in[0]) ? add(m, in[0], sum, call) : sum;
 }

@@ -60,6 +60,8 @@ Row *batch_expr(Batch *m, Expr *e);
 
 Row *row_same(Expr *e, Type *type);
 Row *row_tuple(Row **parts, uint32_t n);
+/* The same, which is a value that all rows share where its parts are. */
+Row *batch_tuple_of(Batch *m, Row **parts, uint32_t n);
 /* What a variable stands for that is bound to r, which is the same for all rows. What is known of r stays known. */
 Row *row_of_name(const Batch *m, const Row *r, Expr *name);
 bool row_depends(const Row *r);

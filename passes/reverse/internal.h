@@ -635,6 +635,8 @@ Expr *keep_constants(Instance *n, Expr *back, const VarVec *vars, Map *outside);
 bool replay_choose(Program *p);
 /* Whether the way back of one reads what the function captured. */
 bool replay_needs_self(const Instance *n);
+/* Whether the call is of an operator on scalars. */
+bool is_scalar_operator(const Expr *call);
 
 /* ---- chain.c ---- */
 /* Fills in `own_chain` of the loops that were reached, when all that they save is known. */

@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+extern const Op op_sum;
+
 /* ---- derivatives of known functions ---------------------------------------------------------- */
 
 ReverseCode *reverse_get(PassCtx *ctx, GradKind kind, bool merges, Expr *fn, Known *given) {
@@ -375,6 +377,16 @@ static void add_part(Way *w, const Expr *arg, int64_t i, Expr *ct) {
     acc_set(w, p, sum, PRESENT);
 }
 
+/* Whether that `ad.add_index` adds one number to a part that may have more elements. */
+static bool adds_number(const Expr *call) {
+    uint32_t rank;
+    Type **dims;
+    const char *spec = call->args[3]->text;
+    bool element = type_get_rank(type_resolve(call->args[1]->type), &rank, &dims) &&
+                   strlen(spec) == rank && strspn(spec, "icw") == rank;
+    return shape_is_scalar(call->args[2]->type) && !element;
+}
+
 void way_builtin(Way *w, Step *s, Expr *ct) {
     const Expr *e = s->e;
     if (e->kind == EXPR_PROJ) {
@@ -399,10 +411,13 @@ void way_builtin(Way *w, Step *s, Expr *ct) {
         args[0] = ct;
         for (uint32_t i = 4; i < e->nargs; i++)
             args[i - 3] = e->args[i];
-        Expr *part = expr_call_op(&op_index, args, e->nargs - 3, attrs,
-                                  place_of(w->n, e->args[2]) ? e->args[2]->type : b_some_type("ct"),
-                                  w->build.span);
+        bool one = adds_number(e);
+        Type *type = !one && place_of(w->n, e->args[2]) ? e->args[2]->type : b_some_type("ct");
+        Expr *part = expr_call_op(&op_index, args, e->nargs - 3, attrs, type, w->build.span);
         part = way_bind(w, part, part->type);
+        if (one)
+            part = way_bind(w, b_op(&w->build, &op_sum, &part, 1, e->args[2]->type),
+                            e->args[2]->type);
         add_to(w, e->args[0], ct);
         add_to(w, e->args[2], part);
     } else {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+extern const Op op_expand_like;
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 static Place *make_place(Instance *n, Type *type, uint32_t id, bool shared) {
@@ -356,25 +358,97 @@ static bool gives_shape(const Place *p, const Expr *acc) {
            type_resolve(p->type)->tag == TY_TENSOR;
 }
 
+/* Where the block binds it; NULL: it does not. */
+static Expr **find_link(const Block *block, const Expr *v) {
+    for (size_t i = block->links.len; i-- > 0 && v->kind == EXPR_VAR;)
+        if (block->links.data[i]->var == v->var)
+            return &block->links.data[i];
+    return NULL;
+}
+
+static void drop_unread(Block *block, const Expr *v) {
+    Expr **link = find_link(block, v), **end = block->links.data + block->links.len;
+    for (Expr **at = link; ++at < end;) {
+        VarVec vars = {0};
+        expr_free_vars((*at)->a, &vars);
+        for (size_t i = 0; i < vars.len; i++)
+            if (vars.data[i] == v->var)
+                return;
+    }
+    memmove(link, link + 1, sizeof *link * (size_t)(end - link - 1));
+    block->links.len--;
+}
+
+/* What the rule of a sum gives, settled or not. */
+static bool is_expansion(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op == &op_expand_like &&
+           shape_is_scalar(e->args[0]->type) && !attrs_bool(e->attrs, "average");
+}
+
+static bool is_settling(const Expr *e) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strcmp(e->a->symbol->text, "ad.settle") == 0;
+}
+
+/* A cotangent that is one number everywhere, as that of what is summed, is added as this number: no frame keeps the part
+ * for its shape. */
+static Expr *number_of(Block *block, Expr *ct) {
+    Expr **link = find_link(block, ct), **of = link;
+    Expr *settled = link && is_settling((*link)->a) ? (*link)->a->args[0] : NULL;
+    if (settled)
+        of = find_link(block, settled);
+    if (!of || !is_expansion((*of)->a))
+        return ct;
+    Expr *number = (*of)->a->args[0];
+    drop_unread(block, ct);
+    if (settled)
+        drop_unread(block, settled);
+    return number;
+}
+
+static bool is_integer(const Expr *e) {
+    if (e->kind != EXPR_CALL)
+        return shape_is_scalar(e->type) && (e->kind == EXPR_VAR || e->kind == EXPR_LIT);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (e->args[i]->kind == EXPR_CALL)
+            return false;
+    return is_scalar_operator(e);
+}
+
+/* The index where it is of integers, as a tuple of what they are made of, which a frame keeps at less cost; or NULL. */
+static const Expr *integers_of(const Way *w, const Expr *call) {
+    const Expr *at = call->nargs == 2 ? call->args[1] : call->args[0];
+    const Step *s = at->kind == EXPR_VAR ? map_find(&w->n->made_by, at->var) : NULL;
+    const Expr *tuple = s && s->kind == STEP_PLAIN ? s->e : at;
+    if (tuple->kind != EXPR_TUPLE || call->nargs != 2)
+        return NULL;
+    for (uint32_t i = 0; i < tuple->nargs; i++)
+        if (!is_integer(tuple->args[i]))
+            return NULL;
+    return tuple;
+}
+
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
     p = place_here(p);
     if (p->form != PLACE_LEAF)
         BUG("an index into a value that is no tensor");
-    Expr **args = mem_new_n(Expr *, call->nargs + 3), *spec;
+    const Expr *integers = integers_of(w, call);
+    Expr **at = integers ? integers->args : call->args + 1, *spec;
+    uint32_t n = integers ? integers->nargs : call->nargs - 1;
+    Expr **args = mem_new_n(Expr *, n + 5);
     spec = expr_new(EXPR_STRING, type_string(), w->build.span);
     spec->text = attrs_text(call->attrs, "spec");
     spec->text_len = strlen(spec->text);
     args[0] = acc_get(w, p);
     args[1] = gives_shape(p, args[0]) ? args[0] : call->args[0];
-    args[2] = ct;
+    args[2] = number_of(w->block, ct);
     args[3] = spec;
-    for (uint32_t i = 1; i < call->nargs; i++)
-        args[i + 3] = call->args[i];
+    for (uint32_t i = 0; i < n; i++)
+        args[i + 4] = at[i];
     Program *program = w->n->program;
     program->changed |= !program->indexes;
     program->indexes = true;
-    acc_put(w, p,
-            way_bind(w, b_builtin_n(&w->build, "ad.add_index", args, call->nargs + 3), acc_type(p)),
+    acc_put(w, p, way_bind(w, b_builtin_n(&w->build, "ad.add_index", args, n + 4), acc_type(p)),
             PRESENT);
 }
 

@@ -120,7 +120,7 @@ static bool pattern_keeps_little(const Instance *n, const Pattern *p) {
     return p->kind == PAT_TUPLE || p->nargs == p->ctor->nfields;
 }
 
-static bool is_scalar_operator(const Expr *call) {
+bool is_scalar_operator(const Expr *call) {
     if (call->a->kind != EXPR_OP || call->a->op->scalar == OP_SCALAR_NONE ||
         !shape_is_scalar(call->type))
         return false;

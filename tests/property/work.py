@@ -179,8 +179,8 @@ def steps(k: int32, x: Tensor[(1001,), float64]) -> Tensor[(1001,), float64] {
 sum(steps(n, full(0.001f64, shape=[1001])))
 """)
 
-for name, row, launches, asked in (("row", "sum(x[i])", 2, 64), ("slice", "sum(x[i:i + 1])", 2, 64),
-                                   ("place by `take`", "sum(take(x, i, axis=0))", 3, 68), ("number", "x[i, 1]", 0, 0)):
+for name, row, launches, asked in (("row", "sum(x[i])", 1, 32), ("slice", "sum(x[i:i + 1])", 1, 32),
+                                   ("place by `take`", "sum(take(x, i, axis=0))", 2, 32), ("number", "x[i, 1]", 0, 0)):
     program("a %s of 10,000 rows read in a loop, with gradient" % name, launches, asked, 0, """
 let x: Tensor[(10000, 4), float64] = full(0.001f64, shape=[10000, 4]);
 def reads(x: Tensor[(10000, 4), float64], i: int32, s: float64) -> float64 {
