@@ -114,16 +114,18 @@ enum {
     CAPTURED_KINDS = 16 /* sets of captured functions, for each of which a derivative is made */
 };
 
-/* The function of a closure with those that it captured, or NULL. base: its function literal. */
+/* The function of a closure with those that it captured; NULL where it captured none. base: its function literal. */
 static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
     if (depth == CAPTURED_DEPTH || (c->code->made && !reverse_is_current(c->code->from)))
         return NULL;
     uint32_t n = c->ncaptured, self = n;
+    bool any = depth > 0;
     struct Known **captured = mem_new_n(struct Known *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         const Closure *inner = c->captured[i].p;
         if (c->captured[i].tag != VAL_CLOSURE)
             continue;
+        any = true;
         if (inner == c) {
             self = i;
             continue;
@@ -132,7 +134,7 @@ static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
         fn = inner->code->made ? inner->code->made->fn : fn;
         captured[i] = known_of_closure(inner, fn, depth + 1);
     }
-    return reverse_known(base, captured, n, self);
+    return any ? reverse_known(base, captured, n, self) : NULL;
 }
 
 static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *given, Code *code) {
@@ -159,7 +161,7 @@ static Code *code_derived(Interp *in, GradKind kind, Expr *base, const Closure *
     Code *of = code_of_fn(in, base), *any = of->derived[kind];
     if (!any || !reverse_is_current(any->from))
         any = of->derived[kind] = derive_for(in, kind, base, NULL, code);
-    struct Known *given = any->made ? NULL : known_of_closure(run, base, 0);
+    struct Known *given = any->from->lacks_function ? known_of_closure(run, base, 0) : NULL;
     if (any->made || !given)
         return any->made ? any : NULL;
     Code **at = &any->next;

@@ -8,6 +8,11 @@ void reverse_refuse(Program *p, const char *why) {
         p->why = why;
 }
 
+void reverse_lack(Program *p, const char *why) {
+    p->lacks_function |= !p->why;
+    reverse_refuse(p, why);
+}
+
 void reverse_give_up(Program *p, const char *why) {
     p->tries_again |= !p->why;
     reverse_refuse(p, why);
@@ -321,6 +326,7 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
             break;
     }
     code->why = p.why;
+    code->lacks_function = p.lacks_function;
     if (p.why)
         return code;
     mark_reached(top);

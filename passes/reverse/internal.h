@@ -281,9 +281,10 @@ typedef struct Program {
     bool changed;        /* something was learnt: make the ways back again */
     VEC(Back *) waiting; /* the ways back that this round reached */
     uint32_t work;
-    uint32_t names;   /* of values with several names: pieces of code made in this round */
-    const char *why;  /* the program is left to the twins; NULL: it is not */
-    bool tries_again; /* why: it may be taken where it is prepared otherwise */
+    uint32_t names;      /* of values with several names: pieces of code made in this round */
+    const char *why;     /* the program is left to the twins; NULL: it is not */
+    bool tries_again;    /* why: it may be taken where it is prepared otherwise */
+    bool lacks_function; /* why: it may be taken where more functions are known */
 } Program;
 
 enum { SPARE_STACK = 256 << 10 }; /* of the C stack, before a form is taken apart */
@@ -298,6 +299,8 @@ enum {
 
 /* Leaves the whole program to the twins: it holds a form that is not taken, however it is prepared. */
 void reverse_refuse(Program *p, const char *why);
+/* The same where that lies in a function that is not known here. */
+void reverse_lack(Program *p, const char *why);
 /* The same where that lies in how much there is of it, or in which values have two names, and what is inlined and where
  * choices stand makes a difference. */
 void reverse_give_up(Program *p, const char *why);

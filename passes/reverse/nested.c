@@ -56,14 +56,14 @@ Expr *read_derivative(Reader *r, Expr *e) {
     Expr *f = read_value(r, e->a);
     Known *k = r->p->why ? NULL : known_of(r, f);
     if (!k) {
-        reverse_refuse(r->p, "the derivative of a function that is not known");
+        reverse_lack(r->p, "the derivative of a function that is not known");
         return e;
     }
     Known *given = known_captured_any(k) ? known_inactive(k) : NULL;
     const ReverseCode *code = reverse_get(r->p->ctx, kind, r->p->merges && r->n->forward, k->fn,
                                           given);
     if (!code->fn) {
-        reverse_refuse(r->p, code->why);
+        (code->lacks_function ? reverse_lack : reverse_refuse)(r->p, code->why);
         return e;
     }
     for (size_t i = 0; i < code->uses.len; i++)

@@ -70,7 +70,9 @@ static struct Known *known_literal(const Deriver *d, Expr *fn, const Var *name, 
 static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
     const ReverseCode *code = reverse_get(d->ctx, kind, merges, s->literal, NULL);
     const Var *self = s->atom->kind == EXPR_VAR ? s->atom->var : NULL;
-    struct Known *given = code->fn ? NULL : known_literal(d, s->literal, self, 0);
+    struct Known *given = NULL;
+    if (code->lacks_function)
+        given = known_literal(d, s->literal, self, 0);
     if (given)
         code = reverse_get(d->ctx, kind, merges, s->literal, given);
     if (!code->fn) {

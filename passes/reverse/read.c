@@ -73,7 +73,7 @@ Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active) {
 /* Binds the value of e, which an active value reaches but does not leave. */
 static Expr *read_inert(Reader *r, Expr *e) {
     if (!is_tame(r, e))
-        refuse(r, "an active value reaches what may write it or has no derivative");
+        reverse_lack(r->p, "an active value reaches what may write it or has no derivative");
     return add_plain(r, "v", e);
 }
 
@@ -294,7 +294,7 @@ static bool settle_call(Reader *r, Step *s) {
     }
     if (!callee || call->mode || call->drop || callee->fn->fn->nparams != call->nargs ||
         !fn_has_own_code(callee->fn)) {
-        refuse(r, "an active value reaches a function that is not known");
+        reverse_lack(r->p, "an active value reaches a function that is not known");
         return false;
     }
     if (callee == k)
@@ -495,7 +495,7 @@ static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool t
     if (c->pattern)
         read_pattern(r, c->pattern, matched, c);
     if (c->guard && !is_tame(r, c->guard))
-        refuse(r, "an active value reaches a guard that may write it");
+        reverse_lack(r->p, "an active value reaches a guard that may write it");
     if (tail) {
         c->steps->outer = outer;
         c->steps->choice = c;

@@ -97,6 +97,8 @@ typedef struct ReverseCode {
     Var *of;             /* the function that is differentiated, a closure of `source` */
     struct Known *given; /* which functions that closure captured; NULL: any */
     const char *why;     /* it was not taken, in words */
+    bool
+        lacks_function; /* why: it may be taken where it is known which functions the closure captured */
     bool merges;
     GradKind kind;
     Expr *source;

@@ -143,6 +143,19 @@ TEST(other_functions_keep_the_twins) {
     check_left("given", "an active value reaches a function that is not known");
 }
 
+/* What a closure captured is looked at where that may cure a refusal, and nowhere else. */
+TEST(a_refusal_says_whether_a_function_is_lacking) {
+    run("def written_again(x: float32) { let r = ref(x); r := x * x; !r }\n"
+        "def given_again(f: fn (float32) -> float32, x: float32) { f(x) }\n"
+        "def derived_again(f: fn (float32) -> float32, x: float32) { x * deriv(f)(x) }\n"
+        "def inside(f: fn (float32) -> float32, x: float32) { deriv(fn (y: float32) { f(x * y) "
+        "})(x) }\n");
+    CHECK(!derive("written_again")->lacks_function);
+    CHECK(derive("given_again")->lacks_function);
+    CHECK(derive("derived_again")->lacks_function);
+    CHECK(derive("inside")->lacks_function);
+}
+
 TEST(a_changed_definition_is_seen) {
     const char *inner = "def inner(x: float32) { x * 2.0 }";
     const char *outer = "def outer(x: float32) { inner(x) * x }";
@@ -165,6 +178,7 @@ int main(void) {
     RUN(known_function_arguments_are_taken);
     RUN(derivatives_inside_are_taken);
     RUN(other_functions_keep_the_twins);
+    RUN(a_refusal_says_whether_a_function_is_lacking);
     RUN(a_changed_definition_is_seen);
     return check_result();
 }
