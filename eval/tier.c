@@ -35,7 +35,7 @@ static bool may_optimise(Interp *in, const Code *code) {
 }
 
 typedef struct Survey {
-    Map seen;
+    uint64_t walk;
     uint32_t nodes;
     bool gives_function;
 } Survey;
@@ -55,7 +55,7 @@ static bool is_given_function(const Expr *call) {
 static void survey(void *ctx, Expr *e) {
     Survey *s = ctx;
     for (;; e = e->body) {
-        if (s->nodes > LARGEST || !map_enter(&s->seen, e))
+        if (s->nodes > LARGEST || !walk_enter(s->walk, e))
             return;
         s->nodes++;
         if (e->kind != EXPR_LET)
@@ -68,7 +68,7 @@ static void survey(void *ctx, Expr *e) {
 }
 
 bool code_is_left(Expr *e, int *most) {
-    Survey s = {.nodes = 0};
+    Survey s = {.walk = walk_new()};
     survey(&s, e);
     *most = LARGEST;
     return s.nodes > LARGEST;
@@ -84,7 +84,7 @@ static void optimise_code(void *arg) {
     Optimisation *o = arg;
     Interp *in = o->in;
     Code *code = o->code;
-    Survey s = {.nodes = 0};
+    Survey s = {.walk = walk_new()};
     survey(&s, code->fn);
     bool instance = !code->item && code->fn->fn->is_instance;
     vec_clear(&code->deps);

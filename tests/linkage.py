@@ -38,6 +38,7 @@ PROCESS = {
     "types/type/type.c": ({"constant_allocates", "constant_dtypes", "constant_error", "constant_pure",
                            "constant_rank0", "constant_scalars", "constant_string", "constant_unit", "next"},
                           "constants, handed out as Type *; ids are unique in the process"),
+    "types/core/core.c": ({"last"}, "numbers of walks, each of which is one in the process"),
     "ops/ops.c": ({"ready", "table"}, "the table of operators, sorted once"),
     "ops/elementwise.c": ({"programs"}, "scalar programs of operators, built once and then constant"),
     "eval/stack.c": ({"running"}, "for the handler of a signal: whose stack it came upon, by thread"),

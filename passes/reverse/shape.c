@@ -247,40 +247,39 @@ Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of) {
     return NULL;
 }
 
-typedef struct Reads {
-    Map elements; /* Var: read for more than its shape */
-    Map seen;
-} Reads;
-
+/* Marks each variable that is read for more than its shape. */
 static void find_reads(void *ctx, Expr *e) {
-    Reads *r = ctx;
+    const uint64_t *walk = ctx;
     for (; e->kind == EXPR_LET; e = e->body)
-        find_reads(r, e->a);
+        find_reads(ctx, e->a);
     if (e->kind == EXPR_VAR)
-        map_set(&r->elements, e->var, e->var);
-    if (!map_enter(&r->seen, e))
+        e->var->walk = *walk;
+    if (!walk_enter(*walk, e))
         return;
     if (e->like) /* for its dtype */
-        find_reads(r, e->like);
+        find_reads(ctx, e->like);
     bool like = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && takes_shape_of_last(e) &&
                 e->args[e->nargs - 1]->kind == EXPR_VAR;
     if (!like) {
-        expr_each_child(e, find_reads, r);
+        expr_each_child(e, find_reads, ctx);
         return;
     }
     for (uint32_t i = 0; i + 1 < e->nargs; i++)
-        find_reads(r, e->args[i]);
+        find_reads(ctx, e->args[i]);
 }
 
 Expr *shape_of_kept(Instance *n, Expr *code, VarVec *vars) {
-    Reads r = {0};
     Subst s = {0};
     Map kept = {0}; /* Shape -> a variable that has it and is kept */
-    find_reads(&r, code);
+    bool *elements = mem_new_n(bool, vars->len + 1);
+    uint64_t walk = walk_new();
+    find_reads(&walk, code);
+    for (size_t i = 0; i < vars->len; i++)
+        elements[i] = vars->data[i]->walk == walk;
     for (int only = 0; only < 2; only++)
         for (size_t i = 0; i < vars->len; i++) {
             Var *v = vars->data[i], *other;
-            if (map_has(&r.elements, v) == only || type_resolve(v->type)->tag != TY_TENSOR)
+            if (elements[i] == only || type_resolve(v->type)->tag != TY_TENSOR)
                 continue;
             const Shape *shape = shape_of_atom(n, NULL, expr_var(v, code->span));
             if (!(other = map_find(&kept, shape)))

@@ -379,21 +379,31 @@ Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx) {
 
 /* ---- free variables -------------------------------------------------------------------------- */
 
+uint64_t walk_new(void) {
+    static uint64_t last;
+    return ++last;
+}
+
 typedef struct FreeVars {
-    Map bound; /* Var -> how many binders are open */
-    Map found;
-    Map seen; /* Expr entered */
+    uint64_t walk;
     VarVec *out;
 } FreeVars;
 
-static void bind(FreeVars *f, Var *v, int by) {
-    if (v) {
-        void **count = map_at(&f->bound, v);
-        *count = (void *)((uintptr_t)*count + (uintptr_t)(intptr_t)by);
+/* The variable with what this walk knows of it. */
+static Var *look_at(const FreeVars *f, Var *v) {
+    if (v->walk != f->walk) {
+        v->walk = f->walk;
+        v->open = v->is_found = 0;
     }
+    return v;
 }
 
-static void bind_pattern(FreeVars *f, const Pattern *p, int by) {
+static void bind(const FreeVars *f, Var *v, int by) {
+    if (v)
+        look_at(f, v)->open += (unsigned)by;
+}
+
+static void bind_pattern(const FreeVars *f, const Pattern *p, int by) {
     if (p->kind == PAT_VAR)
         bind(f, p->var, by);
     for (uint32_t i = 0; i < p->nargs; i++)
@@ -404,32 +414,32 @@ static void visit(FreeVars *f, Expr *e);
 
 static void visit_child(void *ctx, Expr *e) { visit(ctx, e); }
 
-static void visit_let(FreeVars *f, Expr *e) {
-    VarVec opened = {0};
-    while (e->kind == EXPR_LET) {
+static void visit_let(FreeVars *f, Expr *first) {
+    Expr *e = first;
+    do {
         if (e->rec)
             bind(f, e->var, 1);
         visit(f, e->a);
         if (!e->rec)
             bind(f, e->var, 1);
-        vec_push(&opened, e->var);
         e = e->body;
-        if (e->kind == EXPR_LET && !map_enter(&f->seen, e))
-            break;
-    }
+    } while (e->kind == EXPR_LET && walk_enter(f->walk, e));
+    const Expr *end = e;
     if (e->kind != EXPR_LET)
         visit(f, e);
-    for (size_t i = 0; i < opened.len; i++)
-        bind(f, opened.data[i], -1);
+    for (e = first; e != end; e = e->body)
+        bind(f, e->var, -1);
 }
 
 static void visit(FreeVars *f, Expr *e) {
     if (e->kind == EXPR_VAR) {
-        if (!map_find(&f->bound, e->var) && map_enter(&f->found, e->var))
-            vec_push(f->out, e->var);
+        Var *v = look_at(f, e->var);
+        if (!v->open && !v->is_found)
+            vec_push(f->out, v);
+        v->is_found |= !v->open;
         return;
     }
-    if (expr_is_leaf(e) || !map_enter(&f->seen, e))
+    if (expr_is_leaf(e) || !walk_enter(f->walk, e))
         return;
     switch (e->kind) {
     case EXPR_FN:
@@ -480,15 +490,8 @@ static void visit(FreeVars *f, Expr *e) {
 }
 
 void expr_free_vars(Expr *e, VarVec *out) {
-    FreeVars f = {.out = out};
-    MapRoom bound, found, seen;
-    map_begin(&f.bound, &bound);
-    map_begin(&f.found, &found);
-    map_begin(&f.seen, &seen);
+    FreeVars f = {walk_new(), out};
     visit(&f, e);
-    map_end(&f.bound);
-    map_end(&f.found);
-    map_end(&f.seen);
 }
 
 /* ---- tail position --------------------------------------------------------------------------- */

@@ -21,7 +21,10 @@ typedef struct Var {
     const Symbol *name; /* never NULL; "_" for what has no name */
     Type *type;
     Span span;
-    uint32_t id;    /* unique in the process */
+    uint32_t id;        /* unique in the process */
+    uint32_t open : 31; /* binders of it that are open in a walk that looks for free variables */
+    uint32_t is_found : 1;
+    uint64_t walk;  /* Note [Marks of walks] */
     Scheme *scheme; /* of a generalised let; NULL: monomorphic */
     Type *size;     /* what it is as a size: a number, or an unknown; NULL until asked (var_size) */
 } Var;
@@ -195,6 +198,9 @@ typedef struct Inlined {
     const struct Inlined *outer;
 } Inlined;
 
+/* Note [Marks of walks]. What a walk has met is marked with the number of that walk, which no other has: nothing is
+ * allocated for it, and nothing is to be taken back. A walk that begins before another has ended takes its marks away, so
+ * only those use them that call nothing which may walk. A mark says nothing of the program: a copy may have one. */
 struct Expr {
     ExprKind kind;
     bool rec;      /* LET */
@@ -207,6 +213,7 @@ struct Expr {
     uint8_t mode;  /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
     uint8_t drop;  /* CALL: how many leading letters of the calling code's path the callee's path
                         leaves out (Note [Twins] in passes/grad.h) */
+    uint64_t walk; /* Note [Marks of walks] */
     Span span;
     Type *type;
     union {
@@ -233,12 +240,11 @@ struct Expr {
     Expr *body;                 /* LET */
     Expr *like;                 /* LIT: NULL, or a tensor expression whose dtype it takes */
     const Attrs *attrs;         /* CALL of an operator; INDEX: one string attribute `spec` */
-    uint32_t nsizes; /* CALL of an operator whose attrs hold sizes (ATTR_DIM) that are no */
-    Expr **sizes;    /* constants: one int64 expression for each, in order; evaluated
-                                  after the arguments, and put in their place as ATTR_INT */
-    uint32_t narms;
-    Arm *arms; /* MATCH */
-    uint32_t nchecks;
+    uint32_t nsizes, narms, nchecks;
+    /* CALL of an operator whose attrs hold sizes (ATTR_DIM) that are no constants: one int64 expression for each, in
+     * order; evaluated after the arguments, and put in their place as ATTR_INT */
+    Expr **sizes;
+    Arm *arms;              /* MATCH */
     Check *checks;          /* CHECK */
     const Inlined *inlined; /* NULL: it stands where it was written */
 };
@@ -286,6 +292,15 @@ Expr *expr_copy(const Expr *e); /* shallow */
  * name it. */
 Type *type_tape(void);
 bool type_is_tape(Type *t);
+
+/* The number of a walk that begins: Note [Marks of walks]. */
+uint64_t walk_new(void);
+/* Marks e; whether this walk had not met it. */
+static inline bool walk_enter(uint64_t walk, Expr *e) {
+    bool is_new = e->walk != walk;
+    e->walk = walk;
+    return is_new;
+}
 
 /* Free variables of an expression, in order of first appearance. */
 typedef VEC(Var *) VarVec;
