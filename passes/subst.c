@@ -242,8 +242,13 @@ static Expr *copy_one(Subst *s, Expr *e) {
     return copy;
 }
 
+/* Nothing in it is replaced, and it keeps its type: it stands in the copy itself. */
+static bool is_kept(const Subst *s, const Expr *e) {
+    return e->kind != EXPR_VAR && !s->mono && expr_is_leaf(e);
+}
+
 Expr *expr_substitute(Subst *s, Expr *e) {
-    Expr *known = map_find(&s->copied, e);
+    Expr *known = is_kept(s, e) ? e : map_find(&s->copied, e);
     if (known)
         return known;
     Expr *copy = copy_one(s, e);
