@@ -654,10 +654,18 @@ Expr *inline_expr(Inliner *in, Expr *e) {
 }
 
 Expr *inline_root(Inliner *in, Expr *e) {
+    MapRoom done, uses, visited;
+    map_begin(&in->done, &done);
+    map_begin(&in->uses, &uses);
+    map_begin(&in->visited, &visited);
     in->root = e;
     if (in->replaces_calls)
         inline_count_uses(in, e);
-    return inline_expr(in, e);
+    Expr *result = inline_expr(in, e);
+    map_end(&in->done);
+    map_end(&in->uses);
+    map_end(&in->visited);
+    return result;
 }
 
 Expr *pass_inline(PassCtx *ctx, Expr *e) {

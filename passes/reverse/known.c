@@ -257,7 +257,7 @@ static void add_size(void *ctx, Expr *e) {
         s->deep = true;
         return;
     }
-    uintptr_t known = (uintptr_t)map_find(s->sizes, e);
+    uintptr_t known = expr_is_leaf(e) ? 1 : (uintptr_t)map_find(s->sizes, e);
     if (!known) {
         Size inner = {s->sizes, 1, false};
         for (Expr *at = e;; at = at->body) {

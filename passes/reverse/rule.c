@@ -115,7 +115,7 @@ static Expr *settle_block(Settling *s, Expr *e) {
 }
 
 static Expr *settle(Settling *s, Expr *e) {
-    Expr *known = map_find(&s->map, e);
+    Expr *known = e->kind != EXPR_VAR && expr_is_leaf(e) ? e : map_find(&s->map, e);
     if (known)
         return known;
     Expr *made = e;
@@ -154,7 +154,11 @@ static Expr *settle(Settling *s, Expr *e) {
 
 Expr *rule_settle(RuleUse *use, Expr *e) {
     Settling s = {.use = use};
-    return settle(&s, e);
+    MapRoom room;
+    map_begin(&s.map, &room);
+    Expr *settled = settle(&s, e);
+    map_end(&s.map);
+    return settled;
 }
 
 /* ---- contributions --------------------------------------------------------------------------- */
