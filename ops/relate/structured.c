@@ -220,7 +220,7 @@ static int known_shape(Diags *diags, Relation *r, Known *k, int run, uint32_t od
 }
 
 static bool wants_equal_dtypes(Relation *r, Known *k, int run, uint32_t odd) {
-    OutSpec *out = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
+    OutSpec out[OP_MAX_OUTPUTS];
     Diags tried = {0};
     return known_shape(&tried, r, k, run, odd, out) < 0 && tried.list.data[0]->code == DIAG_R0311;
 }
@@ -259,7 +259,7 @@ static RelStatus report_refusal(Solver *s, Relation *r, Diags *refused) {
 }
 
 static RelStatus known_result(Solver *s, Relation *r, Known *k) {
-    OutSpec *a = mem_new_n(OutSpec, OP_MAX_OUTPUTS), *b = mem_new_n(OutSpec, OP_MAX_OUTPUTS);
+    OutSpec a[OP_MAX_OUTPUTS], b[OP_MAX_OUTPUTS];
     bool open = false;
     for (uint32_t i = 0; i < k->n; i++)
         open |= k->dtypes[i] != NULL;
