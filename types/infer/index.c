@@ -42,6 +42,18 @@ static bool is_open_index(Type *t) {
     return !type_get_rank(t, &rank, &dims) && type_resolve(t->tensor.shape)->tag != TY_ANY;
 }
 
+/* A literal needs no dtype, whatever is indexed: one of integers has that which holds them. */
+static void settle_literal(Infer *I, const Expr *x) {
+    Type *b = type_resolve(type_resolve(x->type)->tensor.dtype);
+    if (b->tag != TY_VAR || !(type_dtype_set(b) & DTS_INT))
+        return;
+    DType holds = DT_I32;
+    for (size_t i = 0; i < I->fallbacks.len; i++)
+        if (type_resolve(I->fallbacks.data[i].var) == b && I->fallbacks.data[i].dtype == DT_I64)
+            holds = DT_I64;
+    solver_unify(I->s, b, type_dtype(holds));
+}
+
 /* Infers one integer of an index: a scalar of any integer dtype. letter: NULL, or where a vector may stand too; it
  * becomes the letter of the spec (types/core/core.h). */
 static Expr *infer_one_index(Infer *I, Ast *e, char *letter) {
@@ -50,12 +62,8 @@ static Expr *infer_one_index(Infer *I, Ast *e, char *letter) {
     Type **dims, *t = type_resolve(x->type);
     if (t->tag == TY_ERROR)
         return x;
-    if (x->kind == EXPR_LIT && !x->is_float) { /* a literal needs no dtype, whatever is indexed */
-        Type *b = type_resolve(t->tensor.dtype);
-        if (b->tag == TY_VAR)
-            solver_unify(I->s, b,
-                         type_dtype(dtype_holds_int(DT_I32, x->i, false) ? DT_I32 : DT_I64));
-    }
+    if (x->kind == EXPR_LIT || x->kind == EXPR_CONST)
+        settle_literal(I, x);
     bool shaped = t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims);
     if (t->tag == TY_TENSOR && !shaped && type_dtype_set(t->tensor.dtype) == DTS_BOOL)
         rank = 1; /* one bool is no index */
