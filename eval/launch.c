@@ -10,7 +10,9 @@
 
 enum {
     LARGE = 1 << 14, /* elements of a launch that is compiled at once */
-    HOT = 200000,    /* elements after which a recipe is compiled */
+    HOT =
+        200000, /* work after which a recipe is compiled, in units of about 5 ns of the reference */
+    LONG = 32,  /* instructions of a recipe that takes twice as long to compile as a short one */
     TABLE_BITS = 12,
     KEPT =
         32
@@ -42,25 +44,33 @@ static bool open_jit(Launch *l) {
     return l->jit != NULL;
 }
 
-static int64_t elements(const Recipe *r, const KernelArgs *args) {
+static int64_t elements(const int64_t *extents, int axes) {
     int64_t n = 1;
-    for (int i = 0; i < r->rank + r->nreduce; i++)
-        if (__builtin_mul_overflow(n, args->extents[i], &n))
+    for (int i = 0; i < axes; i++)
+        if (__builtin_mul_overflow(n, extents[i], &n))
             return INT64_MAX;
     return n;
 }
 
-/* Adds n elements to a recipe's work and says whether it is worth compiling. Of two recipes with one place
+/* What the reference takes for a launch of n elements: it goes through the code block by block, with loads and stores that
+ * cost as much as some instructions, and folds one result after the other. */
+static int64_t count_work(const Recipe *r, const KernelArgs *args, int64_t n) {
+    int64_t code = r->nbody + r->nepilogue, operands = r->noperands + r->noutputs;
+    int64_t folds = r->nreduce ? elements(args->extents, r->rank) : 0;
+    return 16 + 4 * code + n * (code + 4 * operands) / 8 + 64 * folds;
+}
+
+/* Adds a launch of n elements to a recipe's work and says whether it is worth compiling. Of two recipes with one place
  * in the table the newer one has it. */
-static bool is_hot(Launch *l, uint64_t hash, int64_t n) {
+static bool is_hot(Launch *l, const Recipe *r, uint64_t hash, const KernelArgs *args, int64_t n) {
     if (n >= LARGE)
         return true;
     Work *w = &l->work[hash >> (64 - TABLE_BITS)];
     if (w->hash != hash)
         *w = (Work){hash, 0};
-    if (w->done >= HOT)
+    if (w->done >= HOT + HOT / LONG * r->nbody)
         return true;
-    w->done += n + 16;
+    w->done += count_work(r, args, n);
     return false;
 }
 
@@ -80,7 +90,8 @@ static int32_t run_step(void *ctx, const Recipe *r, const KernelArgs *args) {
     l->in->stats.launches++;
     if (l->trace != LAUNCH_TRACE_NONE)
         trace_step(l, r, args);
-    if (is_hot(l, recipe_hash(r), elements(r, args)) && open_jit(l)) {
+    if (is_hot(l, r, recipe_hash(r), args, elements(args->extents, r->rank + r->nreduce)) &&
+        open_jit(l)) {
         l->in->stats.ops_compiled++;
         return jit_run(l->jit, r, args);
     }
@@ -142,7 +153,7 @@ static int32_t run_kept(void *ctx, TemplateStep *step, char *const *at,
     template_bind(step, at, interrupt, &args);
     if (l->trace != LAUNCH_TRACE_NONE)
         trace_step(l, step->recipe, &args);
-    if (!is_hot(l, step->hash, step->elements) || !open_jit(l)) {
+    if (!is_hot(l, step->recipe, step->hash, &args, step->elements) || !open_jit(l)) {
         l->in->stats.ops_reference++;
         return recipe_run(step->recipe, &args);
     }
