@@ -262,7 +262,10 @@ void mem_on_unreachable(void *p, void (*fn)(void *p, void *arg), void *arg) {
 void **mem_watch(void *p) {
     void **link = mem_bytes(sizeof *link);
     *link = p;
-    if (GC_general_register_disappearing_link(link, p) == GC_NO_MEMORY)
+    GC_disable(); /* before a full table of links grows the heap would be collected, at every 4096th link */
+    int result = GC_general_register_disappearing_link(link, p);
+    GC_enable();
+    if (result == GC_NO_MEMORY)
         mem_out_of_memory(sizeof *link);
     return link;
 }

@@ -325,6 +325,22 @@ TEST(side_tables) {
     CHECK(weak_size(&of_values) < 1500);
 }
 
+static void count_collection(void *ctx) { ++*(int *)ctx; }
+
+/* Code that is made is kept by thousands of links: their number is no reason to collect. */
+TEST(links_collect_nothing) {
+    int collections = 0;
+    Thing *t = mem_new(Thing);
+    mem_collect();
+    mem_add_roots_callback(count_collection, &collections);
+    for (int i = 0; i < 10000; i++)
+        mem_watch(t);
+    mem_remove_roots_callback(count_collection, &collections);
+#ifndef RLY_GC_STRESS
+    CHECK_INT(collections, 0);
+#endif
+}
+
 /* Fills a table whose values do not refer to their keys, and forgets the keys. */
 static __attribute__((noinline)) void forget_keys(WeakMap *m, Thing **values, int n) {
     for (int i = 0; i < n; i++) {
@@ -417,6 +433,7 @@ int main(void) {
     RUN(stacks_take_what_there_is);
     RUN(finalizers);
     RUN(side_tables);
+    RUN(links_collect_nothing);
     RUN(side_tables_do_not_take_new_keys_for_dead_ones);
     RUN(root_callbacks);
     RUN(limits);
