@@ -33,7 +33,7 @@
     X(HOLE,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the tail call that follows gives the last field of data c, a part of b; moves the activation */ \
     X(FILL,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */ \
     X(CLOSURE,      MAKE, NONE,       KEEP,   VALUE,   NEXT)  /* a <- closure of makes[b] */                 \
-    X(GRAD,         ONE,  NONE,       KEEP,   VALUE,   NEXT)  /* a <- derivative x (GradKind) of the function b */ \
+    X(GRAD,         ONE,  NONE,       KEEP,   VALUE,   NEXT)  /* a <- derivative x (GradKind) of the function b; c: Expr.is_left */ \
     X(JUMP,         NONE, NONE,       BORROW, NOTHING, GOTO)  /* to a */                                     \
     X(JUMP_IF,      ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a when b is x */                         \
     X(JUMP_LT,      ONE,  ONE,        BORROW, NOTHING, JUMP)                                                 \

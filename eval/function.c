@@ -194,7 +194,7 @@ static Expr *derivative_to_differentiate(Interp *in, GradKind kind, Code *derive
 
 /* The template is `fn (f) { fn (x1, …, xn) { … } }`; what it gives is the inner function, whose
  * only free variable is f. For custom_grad f is a pair of functions. */
-bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
+bool grad_of(Interp *in, GradKind kind, bool is_left, Value f, Value *out) {
     Value run = kind == GRAD_CUSTOM && f.tag == VAL_TUPLE ? ((Tuple *)f.p)->items[0] : f;
     if (run.tag != VAL_CLOSURE)
         BUG("the derivative of a value that is no function (tag %u)", run.tag);
@@ -209,7 +209,7 @@ bool grad_of(Interp *in, GradKind kind, Value f, Value *out) {
         BUG("the template of a derivative gives no function");
     Code *code = code_of_fn(in, inner);
     /* The code of a derivative holds rules with the types of their definitions, of which one function has several. */
-    bool twins = in->options.twins || in->options.verify_types;
+    bool twins = is_left || in->options.twins || in->options.verify_types;
     Code *of = ((Closure *)run.p)->code;
     if (of->made &&
         reverse_is_current(of->from)) /* a derivative that is code is differentiated as that code */

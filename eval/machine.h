@@ -170,7 +170,8 @@ const Symbol *path_of_fn(const Expr *fn); /* NULL for "" */
 Code *code_twin(Interp *in, Code *code, const Symbol *path);
 /* The path that a call in `code` asks of its callee. */
 const Symbol *call_path(const Code *code, const Expr *call);
-bool grad_of(Interp *in, GradKind kind, Value f, Value *out);
+/* is_left: no code is to be made of it (Expr.is_left). */
+bool grad_of(Interp *in, GradKind kind, bool is_left, Value f, Value *out);
 /* fn (x1, …, xn) { callee(x1, …, xn) } */
 Expr *eta_expand(Expr *callee, uint32_t n, const Attrs *attrs, Type *result, const Symbol *name);
 Expr *builtin_function(Global *g); /* the same of a builtin */

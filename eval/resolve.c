@@ -570,7 +570,7 @@ static void resolve_plain(Resolver *r, Expr *e, int32_t dst) {
         break;
     case EXPR_GRAD:
         a = resolve_operand(r, e->a);
-        emit(r, e, CODE_GRAD, e->mode, s, a, 0);
+        emit(r, e, CODE_GRAD, e->mode, s, a, e->is_left);
         break;
     case EXPR_CONST:
     case EXPR_STRING:

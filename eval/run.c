@@ -356,7 +356,7 @@ do_CLOSURE : {
 }
 
 do_GRAD:
-    TRY(grad_of(in, (GradKind)pc->x, *R(pc->b), &SLOT(pc->a)));
+    TRY(grad_of(in, (GradKind)pc->x, pc->c, *R(pc->b), &SLOT(pc->a)));
     NEXT();
 
 do_JUMP:

@@ -159,7 +159,7 @@ static Value value_of_callee(Reference *r, Map *known, const void *key, Expr *ca
  * `drop`, is run by ref_derivative. */
 static bool derivative_of(Reference *r, GradKind kind, Value f, Value *out) {
     if (r->serves_machine)
-        return grad_of(r->in, kind, f, out);
+        return grad_of(r->in, kind, false, f, out);
     Value run = kind == GRAD_CUSTOM && f.tag == VAL_TUPLE ? ((Tuple *)f.p)->items[0] : f;
     uint32_t n = function_in(run)->fn->fn->nparams;
     uint32_t nparams = kind == GRAD_VJP ? n + 1 : kind == GRAD_JVP ? 2 * n : n;

@@ -327,6 +327,7 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     }
     code->why = p.why;
     code->lacks_function = p.lacks_function;
+    code->tried_all = p.tries_again;
     if (p.why)
         return code;
     mark_reached(top);

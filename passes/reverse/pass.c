@@ -25,6 +25,7 @@ typedef struct Deriver {
 typedef struct Original {
     Expr *literal, *atom; /* the function, and a name for it */
     VEC(Expr *) links;    /* `let`s without bodies */
+    bool is_left;         /* all ways to make code of its derivative were tried */
 } Original;
 
 static Expr *bind_function(Deriver *d, Original *s, const char *name, Expr *fn) {
@@ -80,6 +81,7 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
         pass_note(
             d->ctx, "no code was made for `%s` of %s, which is differentiated while it runs: %s",
             grad_kind_name(kind), name ? fmt_text("`%s`", name->text) : "a function", code->why);
+        s->is_left = code->tried_all;
         return NULL;
     }
     for (size_t i = 0; i < code->uses.len; i++)
@@ -163,18 +165,26 @@ static bool mentions(Expr *e, const Var *v) {
     return false;
 }
 
-/* The code of the derivative e, or NULL. */
+/* The same derivative, of which it is not tried to make code while it runs either: what is read then is this function
+ * after some more passes, and all ways to prepare it were tried. */
+static Expr *leave_derivative(Expr *e) {
+    Expr *copy = expr_copy(e);
+    copy->is_left = true;
+    return copy;
+}
+
+/* The code of the derivative e, or what stands for it. */
 static Expr *derivative_as_code(Deriver *d, Expr *e) {
     Original s = {0};
     if (!find_source(d, e->a, e->mode == GRAD_JVP, &s)) {
         pass_tell(d->ctx, TOLD_LEFT, "derive", e->span,
                   "left `%s`: of which function, the run decides",
                   grad_kind_name((GradKind)e->mode));
-        return NULL;
+        return e;
     }
     Expr *result = make_code(d, &s, (GradKind)e->mode, true);
     if (!result)
-        return NULL;
+        return s.is_left ? leave_derivative(e) : e;
     pass_tell(d->ctx, TOLD_DONE, "derive", e->span, "made `%s` code",
               grad_kind_name((GradKind)e->mode));
     while (s.links.len) {
@@ -232,7 +242,6 @@ static Expr *derive_expr(void *ctx, Expr *e) {
         result = expr_map_block(e, derive_expr, d);
     } else if (is_derivative(e)) {
         result = derivative_as_code(d, e);
-        result = result ? result : e;
     } else if (e->kind != EXPR_FN || e == d->root || map_has(&d->called, e)) {
         if (e->kind == EXPR_CALL && e->a->kind == EXPR_FN && !e->mode && !e->drop)
             map_set(&d->called, e->a, e->a);

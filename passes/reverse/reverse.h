@@ -99,6 +99,7 @@ typedef struct ReverseCode {
     const char *why;     /* it was not taken, in words */
     bool
         lacks_function; /* why: it may be taken where it is known which functions the closure captured */
+    bool tried_all; /* why: in each way that a function is prepared */
     bool merges;
     GradKind kind;
     Expr *source;

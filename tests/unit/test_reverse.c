@@ -156,6 +156,29 @@ TEST(a_refusal_says_whether_a_function_is_lacking) {
     CHECK(derive("inside")->lacks_function);
 }
 
+static bool is_left_derivative(void *ctx, const Expr *e) {
+    (void)ctx;
+    return e->kind == EXPR_GRAD && e->is_left;
+}
+
+/* Whether the pass marks the derivative in a definition as tried in all ways. */
+static bool is_marked(const char *name) {
+    PassCtx ctx = {.env = session_env(session), .check = true};
+    Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
+    return expr_any(pass_find("derive")->run(&ctx, g->value), is_left_derivative, NULL);
+}
+
+/* A derivative that was tried in all ways is not tried again while it runs. */
+TEST(a_derivative_that_was_tried_in_all_ways_is_marked) {
+    run("def named(b: bool, x: List[float32], c: List[float32]) { let y = if (b) { x } else { c "
+        "};\n"
+        "list.sum(y) * list.sum(x) }\n"
+        "def of_named(x: List[float32], c: List[float32]) { vjp(named)(True, x, c, 1.0).0 }\n"
+        "def of_given(f: fn (float32) -> float32) { vjp(fn (x: float32) { f(x) })(1.0, 1.0).0 }\n");
+    CHECK(is_marked("of_named"));
+    CHECK(!is_marked("of_given"));
+}
+
 TEST(a_changed_definition_is_seen) {
     const char *inner = "def inner(x: float32) { x * 2.0 }";
     const char *outer = "def outer(x: float32) { inner(x) * x }";
@@ -179,6 +202,7 @@ int main(void) {
     RUN(derivatives_inside_are_taken);
     RUN(other_functions_keep_the_twins);
     RUN(a_refusal_says_whether_a_function_is_lacking);
+    RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
     RUN(a_changed_definition_is_seen);
     return check_result();
 }

@@ -213,6 +213,7 @@ struct Expr {
     uint8_t mode;  /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
     uint8_t drop;  /* CALL: how many leading letters of the calling code's path the callee's path
                         leaves out (Note [Twins] in passes/grad.h) */
+    bool is_left;  /* GRAD: `derive` has tried all ways to make code of it, in vain */
     uint64_t walk; /* Note [Marks of walks] */
     Span span;
     Type *type;
