@@ -489,6 +489,15 @@ uint64_t given_arguments(const Interp *in, const Gives *g) {
     return owned;
 }
 
+uint64_t given_result(const Interp *in, uint32_t owner) {
+    return (uint64_t)is_owned(in, owner) << OWN_PARAMS;
+}
+
+void drop_owned(const Interp *in, Value v, uint32_t owner) {
+    if (v.tag == VAL_TENSOR && is_owned(in, owner))
+        tensor_release(v.p);
+}
+
 bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out) {
     const Expr *call = in->code->origin[in->pc - in->code->instrs];
     if (l.tag == VAL_STRING && r.tag == VAL_STRING) {

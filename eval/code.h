@@ -24,7 +24,7 @@
     X(MOVE,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- b */                                   \
     X(GLOBAL,       NONE, NONE,       BORROW, VALUE,   NEXT)  /* a <- value of global b, a constant; its cell is the one after it */ \
     X(LIKE,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- constant c + (dtype of b): a literal in each dtype, in order */ \
-    X(RETURN,       ONE,  NONE,       KEEP,   NOTHING, END)   /* b */                                        \
+    X(RETURN,       ONE,  NONE,       KEEP,   NOTHING, END)   /* b; x: who owns it, if it is a tensor (eval/own.h) */ \
     X(CALL,         ONE,  ROW_X,      KEEP,   CALLED,  NEXT)  /* a <- b(slots from c); x arguments; the callee's twin at this code's path */ \
     X(CALL_GLOBAL,  NONE, ROW_X,      KEEP,   CALLED,  NEXT)  /* the same, b a global, a constant */         \
     X(PATH,         NONE, NONE,       BORROW, NOTHING, NEXT)  /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */ \
@@ -105,6 +105,7 @@
     X(NEXT_FIELDS,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same, and the last of them goes to slot b itself */ \
     X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
     X(TAIL_GLOBAL_OF, NONE, PAIRS,    KEEP,   NOTHING, END)                                                  \
+    X(DROP,         ONE,  NONE,       BORROW, NOTHING, NEXT)  /* a tensor b is given back, if its owner x is this activation */ \
     X(NO_MATCH,     ONE,  NONE,       BORROW, NOTHING, END)   /* of value b */                               \
     X(VERIFY,       ANY,  ANY,        BORROW, NOTHING, NEXT)  /* b is as place c says; notes in slot a (eval/verify.h) */ \
     X(RESOLVE,      ANY,  ANY,        BORROW, NOTHING, END)   /* the one instruction of code not resolved yet */ \
@@ -133,6 +134,7 @@
     PRODUCT_FORMS(F, NEG_STRONG_DIV)                                                               \
     F(NEG, S) F(ADD_CT, SS)                                                                        \
     F(CALL_GLOBAL, SELF)                                                                           \
+    F(RETURN, OWN)                                                                                 \
     COUNTED_FORMS(F, MOVES)                                                                        \
     COUNTED_FORMS(F, TUPLE_OF)                                                                     \
     COUNTED_FORMS(F, DATA_OF)                                                                      \
@@ -187,8 +189,9 @@ typedef struct Make {
 } Make;
 
 /* Who owns an argument that is read for the last time (eval/own.h): nobody known, this activation, or it
- * does if the parameter of the number above OWN_IF was given to it. */
-enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 64 };
+ * does if the parameter of the number above OWN_IF was given to it, or with OWN_CALLED if the last call's result was. */
+enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 63 };
+enum { OWN_CALLED = OWN_IF + OWN_PARAMS };
 
 /* The arguments that a tail call gives to its callee. */
 typedef struct Gives {

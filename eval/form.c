@@ -59,6 +59,7 @@ static int form_of(const Resolver *r, size_t at) {
     case CODE_STRONG_DIV: return scalar_form(r, at, -1, CODE_STRONG_DIV_SS);
     case CODE_NEG_STRONG_MUL: return scalar_form(r, at, -1, CODE_NEG_STRONG_MUL_SS);
     case CODE_NEG_STRONG_DIV: return scalar_form(r, at, -1, CODE_NEG_STRONG_DIV_SS);
+    case CODE_RETURN: return i->x ? CODE_RETURN_OWN : -1;
     case CODE_CALL_GLOBAL: return calls_itself(r, i) ? CODE_CALL_GLOBAL_SELF : -1;
     case CODE_MOVES: return list_form(CODE_MOVES_2, lists + i->b, i->x);
     case CODE_TUPLE_OF: return list_form(CODE_TUPLE_OF_2, lists + i->b, (uint32_t)i->c);

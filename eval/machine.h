@@ -48,7 +48,7 @@ struct Interp {
     TemplateRunner kept_runner;
     void *runner_ctx;
     void (*runner_fini)(void *ctx); /* or NULL */
-    uint64_t owned;      /* parameters of the activation that were given to it: eval/own.h */
+    uint64_t owned;      /* parameters and last result that were given to it: eval/own.h */
     uint64_t dying;      /* arguments that the next operator may take over */
     struct Plans *plans; /* those kept: eval/plans.c */
     StepVec spare_steps; /* of groups that were planned, for the next one */
@@ -137,6 +137,9 @@ bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out);
 uint64_t dying_arguments(const Interp *in, const Site *s);
 uint64_t dying_operands(const Interp *in, uint32_t owners); /* of two; owners as in Instr.x */
 uint64_t given_arguments(const Interp *in, const Gives *g);
+/* What in->owned is in the caller of an activation whose result has this owner. */
+uint64_t given_result(const Interp *in, uint32_t owner);
+void drop_owned(const Interp *in, Value v, uint32_t owner); /* DROP */
 /* Adds two accumulators of a derivative, of which either may be absent (eval/accumulate.c). */
 bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out);
 /* The same of a product that is not computed yet. */

@@ -4,6 +4,7 @@
 #include "eval/own.h"
 
 #include "eval/ad.h"
+#include "eval/fuse.h"
 #include "eval/operands.h"
 
 #include <string.h>
@@ -11,6 +12,14 @@
 enum {
     WORK_MOST = 1 << 20, /* instructions times slots: above it nothing is owned */
 };
+
+/* A tensor that is given back before an instruction. */
+typedef struct Drop {
+    size_t before;
+    int32_t slot;
+    uint32_t owner;
+} Drop;
+typedef VEC(Drop) DropVec;
 
 typedef struct Owning {
     Resolver *r;
@@ -21,6 +30,8 @@ typedef struct Owning {
     int32_t *
         holds; /* slot -> number of its tensor, 0: not known; below 0: of a tuple that was made here */
     int32_t next; /* the next number; those of parameters begin at 1 */
+    size_t *made; /* of each number, the instruction whose result it is */
+    DropVec drops;
     bool reached; /* the instruction before leads here */
 } Owning;
 
@@ -37,10 +48,19 @@ static bool calls(const Resolver *r, const Instr *i, BuiltinFn fn) {
     return i->op == CODE_BUILTIN && r->sites.data[i->c].builtin->fn == fn;
 }
 
-/* What an instruction does with its operands. Of a sum that is settled the result is the sum; one to a part of which is
- * added may be written over, and nobody else knows what comes of it. */
+/* The slot whose tensor is the result, too, or -1. Of an accumulator that is made dense it is the second argument. */
+static int32_t passed_on(const Resolver *r, const Instr *i) {
+    if ((i->b & 3) != BASE_SLOT)
+        return -1;
+    return i->op == CODE_MOVE || calls(r, i, ad_settle) ? i->b >> 4
+           : calls(r, i, ad_dense)                      ? (i->b >> 4) + 1
+                                                        : -1;
+}
+
+/* What an instruction does with its operands. A sum to a part of which is added may be written over, and nobody else
+ * knows what comes of it. */
 static Use use_of(const Resolver *r, const Instr *i) {
-    return calls(r, i, ad_settle)      ? USE_BORROW
+    return passed_on(r, i) >= 0        ? USE_BORROW
            : calls(r, i, ad_add_index) ? USE_TAKE
                                        : instr_info(i)->use;
 }
@@ -122,14 +142,15 @@ static void forget_in(int32_t *holds, uint32_t nslots, int32_t tensor) {
 static void arrive(Owning *o, size_t target) {
     const uint64_t *read = o->before + target * o->words;
     int32_t *there = o->arrived[target], *here = mem_bytes((o->nslots + 1) * sizeof *here);
-    for (uint32_t s = 0; s < o->nslots; s++)
-        here[s] = has(read, s) ? o->holds[s] : 0;
+    memcpy(here, o->holds, o->nslots * sizeof *here);
     if (!there) {
         o->arrived[target] = here;
         return;
     }
     for (uint32_t s = 0; s < o->nslots; s++)
-        if (there[s] != here[s]) {
+        if (there[s] != here[s] && !has(read, s)) {
+            there[s] = here[s] = 0;
+        } else if (there[s] != here[s]) {
             int32_t one = there[s], other = here[s];
             forget_in(there, o->nslots, one);
             forget_in(there, o->nslots, other);
@@ -150,6 +171,18 @@ static bool is_param(const Owning *o, int32_t tensor) {
     return tensor > 0 && tensor <= (int32_t)o->r->code->nparams;
 }
 
+static bool is_called(const Owning *o, int32_t tensor) {
+    return tensor > 0 && !is_param(o, tensor) &&
+           instr_info(&o->r->instrs.data[o->made[tensor]])->result == RESULT_CALLED;
+}
+
+static uint32_t owner_of(const Owning *o, int32_t tensor) {
+    return tensor <= 0            ? OWN_NOT
+           : is_param(o, tensor)  ? OWN_IF + (uint32_t)tensor - 1
+           : is_called(o, tensor) ? OWN_CALLED
+                                  : OWN_ALWAYS;
+}
+
 static void own_operands(Owning *o, size_t at, int32_t to) {
     Instr *i = &o->r->instrs.data[at];
     bool is_site = instr_info(i)->b == PART_ROW_SITE || instr_info(i)->b == PART_ROW_ARGS;
@@ -168,7 +201,7 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
                 site->spent = k + 1;
             continue;
         }
-        uint32_t owner = is_param(o, tensor) ? OWN_IF + (uint32_t)tensor - 1 : OWN_ALWAYS;
+        uint32_t owner = owner_of(o, tensor);
         if (is_site) {
             if (!site->owner) {
                 site->owner = mem_bytes(OWN_ARGS);
@@ -179,6 +212,13 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
         } else {
             i->x |= (uint16_t)(owner << (8 * k));
         }
+    }
+    /* what was taken over is given back by nobody else */
+    for (uint32_t k = 0; k < n && k < OWN_ARGS; k++) {
+        int32_t from = is_site ? i->b + (int32_t)(k << 4) : k ? i->c : i->b;
+        int32_t tensor = (from & 3) == BASE_SLOT ? o->holds[from >> 4] : 0;
+        if (tensor && !is_read_later(o, at, to, tensor))
+            forget_in(o->holds, o->nslots, tensor);
     }
 }
 
@@ -208,11 +248,93 @@ static void give_arguments(Owning *o, size_t at) {
             i->a |= (int32_t)o->r->gives.len << 1;
         }
         gives->n = k + 1;
-        gives->owner[k] = (uint8_t)(is_param(o, tensor) ? OWN_IF + (uint32_t)tensor - 1
-                                                        : OWN_ALWAYS);
-        gives->depends |= is_param(o, tensor);
-        gives->always |= (uint64_t)!is_param(o, tensor) << k;
+        uint32_t owner = owner_of(o, tensor);
+        gives->owner[k] = (uint8_t)owner;
+        gives->depends |= owner != OWN_ALWAYS;
+        gives->always |= (uint64_t)(owner == OWN_ALWAYS) << k;
     }
+}
+
+/* ---- what a tail call leaves behind ---------------------------------------------------------- */
+
+/* Whether a value of type t may be a tensor that is worth giving back. */
+static bool may_be_tensor(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = t ? type_resolve(t) : NULL;
+    return t && (t->tag == TY_PARAM ||
+                 (t->tag == TY_TENSOR && (!type_get_rank(t, &rank, &dims) || rank > 0)));
+}
+
+/* The first of the moves that put a tail call's arguments in their places. */
+static size_t first_move(const Owning *o, size_t at) {
+    while (at > 0 && !o->arrived[at] && o->r->instrs.data[at - 1].op == CODE_MOVE)
+        at--;
+    return at;
+}
+
+static void drop_unread(Owning *o, size_t at) {
+    const Instr *i = &o->r->instrs.data[at];
+    size_t before = first_move(o, at);
+    int32_t args = i->c >> 4;
+    for (int32_t s = 0; s < (int32_t)o->nslots; s++) {
+        int32_t tensor = o->holds[s];
+        if (tensor <= 0 || is_param(o, tensor) || (s >= args && s < args + i->x))
+            continue;
+        size_t made = o->made[tensor];
+        bool given = (i->b & 3) == BASE_SLOT && o->holds[i->b >> 4] == tensor; /* the callee */
+        for (int32_t k = args; k < args + i->x; k++)
+            given |= o->holds[k] == tensor;
+        if (given || made >= before || !may_be_tensor(o->r->origin.data[made]->type))
+            continue;
+        vec_push(&o->drops, ((Drop){before, s, owner_of(o, tensor)}));
+        forget_in(o->holds, o->nslots, tensor);
+    }
+}
+
+/* Adds the DROPs, which are in order. */
+static void insert_drops(const Owning *o) {
+    Resolver *r = o->r;
+    size_t n = o->n + o->drops.len, *to = mem_bytes((o->n + 1) * sizeof *to), d = 0;
+    Instr *instrs = mem_bytes(n * sizeof *instrs);
+    Expr **origin = mem_new_n(Expr *, n);
+    for (size_t at = 0, k = 0; at < o->n; at++) {
+        to[at] = k;
+        for (; d < o->drops.len && o->drops.data[d].before == at; d++) {
+            const Drop *drop = &o->drops.data[d];
+            origin[k] = r->origin.data[at];
+            instrs[k++] = (Instr){CODE_DROP, (uint16_t)drop->owner, 0, slot(drop->slot), 0};
+        }
+        origin[k] = r->origin.data[at];
+        instrs[k++] = r->instrs.data[at];
+    }
+    for (size_t k = 0; k < n; k++)
+        if (instr_jumps(&instrs[k]))
+            instrs[k].a = (int32_t)to[instrs[k].a];
+    for (size_t i = 0; i < r->groups.len; i++)
+        r->groups.data[i]->instr = to[r->groups.data[i]->instr];
+    vec_reserve(&r->instrs, n);
+    vec_reserve(&r->origin, n);
+    memcpy(r->instrs.data, instrs, n * sizeof *instrs);
+    memcpy(r->origin.data, origin, n * sizeof *origin);
+    r->instrs.len = r->origin.len = n;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* The number of a result that is made here; of a call's, none that was made by one before. */
+static int32_t number_result(Owning *o, size_t at, bool called) {
+    for (uint32_t s = 0; called && s < o->nslots; s++)
+        if (is_called(o, o->holds[s]))
+            o->holds[s] = 0;
+    o->made[o->next] = at;
+    return o->next++;
+}
+
+static void give_result(Owning *o, size_t at) {
+    Instr *i = &o->r->instrs.data[at];
+    if ((i->b & 3) == BASE_SLOT && may_be_tensor(o->r->origin.data[at]->type))
+        i->x = (uint16_t)owner_of(o, o->holds[i->b >> 4]);
 }
 
 static void run_forward(Owning *o) {
@@ -228,21 +350,31 @@ static void run_forward(Owning *o) {
         int32_t to = written(i);
         if (takes(o->r, i))
             own_operands(o, at, to);
-        if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL)
+        /* the result may be the accumulator, whose shape may be read later */
+        if (calls(o->r, i, ad_add_index))
+            forget_in(o->holds, o->nslots, o->holds[i->b >> 4]);
+        if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL) {
             give_arguments(o, at);
+            drop_unread(o, at);
+        }
+        if (i->op == CODE_RETURN)
+            give_result(o, at);
         for (int k = 0; k < reads.nrows && keeps(o->r, i); k++)
             for (uint32_t s = 0; s < count_kept(i, reads.row[k].n); s++)
                 forget_in(o->holds, o->nslots, o->holds[reads.row[k].first + s]);
         for (uint32_t s = 0; reads.make && s < reads.make->code->ncaptured; s++)
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
+        bool called = instr_info(i)->result == RESULT_CALLED;
         bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index);
-        int32_t value = fresh ? o->next++ : i->op == CODE_TUPLE ? -o->next++ : 0;
-        if ((i->op == CODE_MOVE || calls(o->r, i, ad_settle)) && (i->b & 3) == BASE_SLOT)
-            value = o->holds[i->b >> 4];
+        int32_t value = fresh || called       ? number_result(o, at, called)
+                        : i->op == CODE_TUPLE ? -number_result(o, at, false)
+                                              : 0;
+        if (passed_on(o->r, i) >= 0)
+            value = o->holds[passed_on(o->r, i)];
         if (to >= 0)
             o->holds[to] = value;
-        if (instr_info(i)->result == RESULT_CALLED) /* the callee's activation was there */
+        if (called) /* the callee's activation was there */
             for (uint32_t s = (uint32_t)i->c >> 4; s < o->nslots; s++)
                 if ((int32_t)s != to)
                     o->holds[s] = 0;
@@ -259,7 +391,8 @@ void own_code(Resolver *r) {
         return;
     bool any = false;
     for (size_t at = 0; at < o.n && !any; at++)
-        any = takes(r, &r->instrs.data[at]);
+        any = takes(r, &r->instrs.data[at]) ||
+              instr_info(&r->instrs.data[at])->result == RESULT_CALLED;
     if (!any)
         return;
     size_t rows = (size_t)(o.n + 1) * o.words * sizeof *o.before;
@@ -269,6 +402,9 @@ void own_code(Resolver *r) {
     o.arrived = mem_new_n(int32_t *, o.n + 1);
     o.holds = mem_bytes((o.nslots + 1) * sizeof *o.holds);
     memset(o.holds, 0, (o.nslots + 1) * sizeof *o.holds);
+    o.made = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.made);
     if (find_live(&o))
         run_forward(&o);
+    if (o.drops.len)
+        insert_drops(&o);
 }

@@ -174,6 +174,8 @@ return_value:
     copy_value(&SLOT(pc[-1].a), f);
     DISPATCH();
 
+    OWNED_RESULTS
+
 do_RETURN_OF : {
     const int32_t *from = code->lists + pc->b;
     const Instr *next_pc = fp[-1].pc;

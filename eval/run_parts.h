@@ -179,6 +179,20 @@ static inline void fill_hole(Value *base, Value v) {
         goto same_code;                                                                            \
     }
 
+/* What eval/own.h says of results. */
+#define OWNED_RESULTS                                                                              \
+    do_RETURN_OWN : {                                                                              \
+        f = R(pc->b);                                                                              \
+        uint64_t given = given_result(in, pc->x);                                                  \
+        RESUME();                                                                                  \
+        in->owned = given;                                                                         \
+        copy_value(&SLOT(pc[-1].a), f);                                                            \
+        DISPATCH();                                                                                \
+    }                                                                                              \
+    do_DROP:                                                                                       \
+    drop_owned(in, *R(pc->b), pc->x);                                                              \
+    NEXT();
+
 #define RETURN_FORM(n)                                                                             \
     do_RETURN_OF_##n : {                                                                           \
         const Instr *next_pc = fp[-1].pc;                                                          \

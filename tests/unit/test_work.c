@@ -131,6 +131,41 @@ TEST(a_loop_overwrites_its_argument) {
     session_fini(session);
 }
 
+/* The result of a call is its caller's own, and what a tail call leaves behind unread is given back. */
+TEST(results_of_calls_are_given_back) {
+    begin();
+    enter("def twice(x: Tensor[(?,), float32]) { x + x }"
+          "def last[a](n: int32, f: fn(a) -> a, x: a) -> a {"
+          "    let y = f(x); if (n == 0) { y } else { last(n - 1, f, x) }"
+          "}"
+          "def first(n: int32, f: fn(Tensor[(?,), float32]) -> Tensor[(?,), float32], x) {"
+          "    let y = f(x); if (n > 0) { first(n - 1, f, x) } else { y }"
+          "}");
+    enter("let a = full(0.5, shape=(50000,), dtype=float32);");
+    size_t mapped = tensor_mappings();
+    enter("sum(last(300, twice, a))");
+    CHECK(strstr(str_text(&shown), "50000.0"));
+    enter("sum(first(300, twice, a))");
+    CHECK(strstr(str_text(&shown), "50000.0"));
+    CHECK(tensor_mappings() - mapped <= 4);
+    /* what else refers to it stays */
+    enter("def keep(n: int32, f: fn(Tensor[(?,), float32]) -> Tensor[(?,), float32], x, all) {"
+          "    let y = f(x); if (n == 0) { all } else { keep(n - 1, f, x, y :: all) }"
+          "}");
+    enter("list.sum(map(fn (y) { sum(y) }, keep(3, twice, a, Nil)))");
+    CHECK(strstr(str_text(&shown), "150000.0"));
+    enter("def same(x: Tensor[(?,), float32]) { x }");
+    enter("sum(last(3, same, a)) + sum(last(3, same, a))");
+    CHECK(strstr(str_text(&shown), "50000.0"));
+    Work w = work_of("def more(n: int32, f, x: Tensor[(?,), float32]) -> Tensor[(?,), float32] {"
+                     "    if (n == 0) { x } else { more(n - 1, f, f(x) * 0.5) }"
+                     "}"
+                     "sum(more(100, twice, a))");
+    CHECK(strstr(str_text(&shown), "25000.0"));
+    CHECK(w.over >= 99);
+    session_fini(session);
+}
+
 /* n updates of one tensor copy it once. */
 TEST(updates_are_in_place) {
     begin();
@@ -298,7 +333,7 @@ TEST(arguments_serve_as_frames) {
           "  Node(l, r) => total(l, a) + total(r, a) } }");
     size_t made = bytes_each("{ let t = make(%d); 0 }");
     size_t summed = bytes_each("{ let t = make(%d); deriv(fn (a) { total(t, a) })(3.0) }");
-    CHECK(made > 0 && summed == made);
+    CHECK(made > 0 && summed <= made); /* but for what code takes that is made once */
     session_fini(session);
 }
 
@@ -346,6 +381,7 @@ int main(void) {
     RUN(parts_share_a_plan);
     RUN(the_table_is_bounded);
     RUN(a_loop_overwrites_its_argument);
+    RUN(results_of_calls_are_given_back);
     RUN(updates_are_in_place);
     RUN(captured_functions_are_known);
     RUN(own_derivatives_keep_no_tape);
