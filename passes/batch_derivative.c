@@ -121,10 +121,42 @@ static Row *add_part(Batch *m, Row **in, const Expr *call) {
     return parts[at] ? row_tuple(parts, len) : NULL;
 }
 
+/* The same of all rows, which changes the accumulator in place where that ends here; NULL where that is not what it does of
+ * one row. The sum is settled at once, since what reads it next may be any operator. */
+static Row *add_index_in_place(Batch *m, Row **in, const Expr *call) {
+    const char *spec = in[3]->e->text;
+    Type *t = type_resolve(in[1]->type);
+    if (m->follows || !is_float_tensor(t) || in[0]->when ||
+        !batch_is_whole_part(spec, t, in[2]->type))
+        return NULL;
+    Expr **args = mem_new_n(Expr *, call->nargs);
+    args[0] = row_is_unit(in[0]) ? expr_tuple(NULL, 0, call->span) : batch_with_rows(m, in[0]);
+    for (uint32_t i = 1; i < call->nargs; i++) {
+        if (!in[i]->e || (i > 3 && in[i]->has_rows))
+            return NULL;
+        args[i] = i < 3 ? batch_with_rows(m, in[i]) : in[i]->e;
+        if (!args[i])
+            return NULL;
+    }
+    if (!args[0])
+        return NULL;
+    args[3] = expr_copy(in[3]->e);
+    args[3]->text = fmt_text(":0%s", spec);
+    args[3]->text_len = strlen(args[3]->text);
+    Expr *made = b_builtin_n(&m->b, "ad.add_index", args, call->nargs);
+    made->type = batch_type(m, t);
+    Expr *settled = b_builtin(&m->b, "ad.settle", batch_bind(m, made, t)->e, NULL);
+    settled->type = made->type;
+    return batch_bind(m, settled, t);
+}
+
 /* (accumulator, data, cotangent of data[at], spec, at …) */
 static Row *add_index(Batch *m, Row **in, const Expr *call) {
     if (!in[3]->e || in[3]->e->kind != EXPR_STRING)
         return give_up(m, call);
+    Row *added = add_index_in_place(m, in, call);
+    if (added)
+        return added;
     Row *zero = fill(m, in[1], &op_zeros_like, call);
     bool joins = strpbrk(in[3]->e->text, "vo"); /* what goes to one place is added together first */
     Row *to = zero && !row_is_unit(in[0]) && !joins ? add(m, in[0], zero, call) : zero;

@@ -412,6 +412,34 @@ static Row *rule_index(Batch *m, const Expr *call, Row **in) {
                : NULL;
 }
 
+bool batch_is_whole_part(const char *spec, Type *data, Type *update) {
+    uint32_t rank, has;
+    Type **dims;
+    if (!type_get_rank(data, &rank, &dims) || !type_get_rank(update, &has, &dims))
+        return false;
+    for (; *spec; spec++) {
+        if (*spec != 'i' && *spec != ':')
+            return false;
+        rank -= *spec == 'i';
+        spec += *spec == ':'; /* which of its ends are given */
+    }
+    return rank == has;
+}
+
+/* What is added to the same part of each row. */
+static Row *rule_index_add(Batch *m, const Expr *call, Row **in) {
+    const char *spec = attrs_text(call->attrs, "spec");
+    if (!in[2]->e || !batch_is_whole_part(spec, in[0]->type, in[1]->type))
+        return NULL;
+    Expr **args = mem_new_n(Expr *, 3);
+    args[0] = batch_with_rows(m, in[0]);
+    args[1] = batch_with_rows(m, in[1]);
+    args[2] = in[2]->e;
+    AttrValue v = {.kind = ATTR_STRING, .text = fmt_text(":0%s", spec)};
+    return args[0] && args[1] ? call_again(m, call, args, with_value(call->attrs, "spec", v))
+                              : NULL;
+}
+
 /* A vector on a side that has rows is a matrix of one row or column, unless the other side is the same for all rows and
  * takes all rows as one matrix. */
 static Row *rule_matmul(Batch *m, const Expr *call, Row **in) {
