@@ -243,6 +243,10 @@ Traced *export_index_add(Export *ex, Span span, const char *spec, Traced *into, 
     if (into->kind != TRACED_TENSOR || update->kind != TRACED_TENSOR)
         return &ex->bad;
     Traced *places = export_index(ex, span, spec, numbered(ex, into), at, n);
+    if (places->kind == TRACED_TENSOR && update->rank == 0 && places->rank > 0) {
+        Traced *in[] = {update, places};
+        update = export_default(ex, &op_broadcast_to_like, span, in, 2);
+    }
     Traced *sum = places->kind == TRACED_BAD ? places : added_at(ex, into, places, update);
     if (sum != &ex->bad)
         sum->shape = into->shape;
