@@ -407,13 +407,13 @@ void way_builtin(Way *w, Step *s, Expr *ct) {
                                                                .text = e->args[3]->text};
         attrs->op = &op_index;
         attrs->values = values;
-        Expr **args = mem_new_n(Expr *, e->nargs);
+        Expr **args = mem_new_n(Expr *, 2);
+        bool is_tuple = e->nargs == 5 && type_resolve(e->args[4]->type)->tag == TY_TUPLE;
         args[0] = ct;
-        for (uint32_t i = 4; i < e->nargs; i++)
-            args[i - 3] = e->args[i];
+        args[1] = is_tuple ? e->args[4] : b_tuple(&w->build, e->args + 4, e->nargs - 4);
         bool one = adds_number(e);
         Type *type = !one && place_of(w->n, e->args[2]) ? e->args[2]->type : b_some_type("ct");
-        Expr *part = expr_call_op(&op_index, args, e->nargs - 3, attrs, type, w->build.span);
+        Expr *part = expr_call_op(&op_index, args, 2, attrs, type, w->build.span);
         part = way_bind(w, part, part->type);
         if (one)
             part = way_bind(w, b_op(&w->build, &op_sum, &part, 1, e->args[2]->type),
