@@ -290,10 +290,8 @@ void follow_builtin(Way *w, Step *s) {
         } else if (is_called(e, "ad.add_part")) {
             out = PERHAPS;
         } else if (is_called(e, "ad.dense") || is_called(e, "ad.fit")) {
-            /* of a tuple some parts may have been absent: those are zeros, which have no tangent */
-            bool whole = type_resolve(s->place->type)->tag == TY_TENSOR ||
-                         type_resolve(e->args[0]->type)->tag == TY_TENSOR;
-            out = whole ? out : PERHAPS;
+            /* what was absent, itself or a part of it, is zeros, which have no tangent */
+            out = type_resolve(e->args[1]->type)->tag == TY_TENSOR ? out : PERHAPS;
         }
     }
     if (added && !sum) {
