@@ -89,7 +89,8 @@ static void write_read(Waiting *w, Expr *e) {
     ask(w, e);
     for (size_t i = 0; i < w->asked.len; i++)
         ask(w, w->all.data[w->asked.data[i]]->a);
-    qsort(w->asked.data, w->asked.len, sizeof *w->asked.data, compare_numbers);
+    if (w->asked.len > 1)
+        qsort(w->asked.data, w->asked.len, sizeof *w->asked.data, compare_numbers);
     for (size_t i = 0; i < w->asked.len; i++)
         vec_push(w->out, w->all.data[w->asked.data[i]]);
 }
