@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
 #include "base/map.h"
 #include "base/siphash.h"
 #include "base/span.h"
