@@ -75,6 +75,7 @@ typedef struct Site {
     VEC(Expr *) args;  /* of its call */
     VEC(Expr *) links; /* `let`s without bodies: the functions that are known */
     Map given;         /* Var of the caller -> that of the instance */
+    Map named;  /* Var of the instance: one that is a parameter or a captured variable of fn */
     Subst vars; /* of fn: its parameters and captured variables -> the instance's; and its types */
     Key types;  /* of the instance: parameters and what they are, as interned texts */
     bool pays;
@@ -339,6 +340,22 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     return m;
 }
 
+static bool reads_by_number(void *ctx, const Expr *e) {
+    (void)ctx;
+    return e->kind == EXPR_FN && e->fn->keeps_captured;
+}
+
+/* Of two variables of fn that are given one value the second one gets a name of its own where a literal in fn captures
+ * both: they stay two. */
+static void name_in_instance(Site *s, const Var *of, Var *v) {
+    if (!map_enter(&s->named, v) && expr_any(s->fn->fn->body, reads_by_number, NULL)) {
+        Var *own = fresh_like(s, v, 1);
+        vec_push(&s->links, link_of(own, expr_var(v, v->span), false));
+        v = own;
+    }
+    map_set(&s->vars.vars, of, expr_var(v, v->span));
+}
+
 /* What a local function captures. */
 static void take_captured(Site *s, const Expr *call) {
     VarVec free = {0};
@@ -346,8 +363,8 @@ static void take_captured(Site *s, const Expr *call) {
     for (size_t i = 0; i < free.len; i++) {
         if (free.data[i] == s->self)
             continue;
-        Var *v = take(s, expr_var(free.data[i], call->span), free.data[i], 0);
-        map_set(&s->vars.vars, free.data[i], expr_var(v, v->span));
+        name_in_instance(s, free.data[i],
+                         take(s, expr_var(free.data[i], call->span), free.data[i], 0));
     }
 }
 
@@ -377,8 +394,8 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
     if (s.local)
         take_captured(&s, call);
     for (uint32_t i = 0; i < call->nargs; i++) {
-        Var *v = take(&s, call->args[i], s.fn->fn->params[i], 0);
-        map_set(&s.vars.vars, s.fn->fn->params[i], expr_var(v, v->span));
+        const Var *param = s.fn->fn->params[i];
+        name_in_instance(&s, param, take(&s, call->args[i], param, 0));
     }
     if (s.local)
         note_types_of_local(&s);
