@@ -3,12 +3,7 @@
 
 #include "passes/build.h"
 
-#include <string.h>
-
-bool cells_is_own(const Expr *e) {
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-           strcmp(e->a->symbol->text, "ad.own") == 0;
-}
+bool cells_is_own(const Expr *e) { return expr_calls_builtin(e, "ad.own"); }
 
 /* Whether a value of that type may be a float tensor. */
 static bool may_be_tensor(const Expr *e) {

@@ -320,8 +320,7 @@ static bool is_whole(Folder *f, Expr *ct, Type *type) {
 
 /* `ad.dense(x, ct)` fills what is absent in the cotangent: it is ct where that is nothing. */
 static Expr *fold_dense(Folder *f, Expr *e) {
-    bool is_dense = e->a->kind == EXPR_BUILTIN && e->nargs == 2 && !e->mode && !e->drop &&
-                    strcmp(e->a->symbol->text, "ad.dense") == 0;
+    bool is_dense = expr_calls_builtin(e, "ad.dense") && e->nargs == 2 && !e->mode && !e->drop;
     return is_dense && is_whole(f, e->args[1], e->args[0]->type) ? e->args[1] : NULL;
 }
 

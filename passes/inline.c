@@ -26,8 +26,6 @@
 #include "passes/cells.h"
 #include "types/core/check.h"
 
-#include <string.h>
-
 Expr *pass_inline(PassCtx *ctx, Expr *e);
 
 static Expr *inline_child(void *ctx, Expr *child) { return inline_expr(ctx, child); }
@@ -570,8 +568,7 @@ static Expr *vmap_of_literal(Inliner *in, Expr *e) {
 /* The variable that code of a derivative reads by its number in the closure of a literal that is known; e where it is
  * no such read. */
 static Expr *captured_variable(Inliner *in, Expr *e) {
-    if (e->kind != EXPR_CALL || e->a->kind != EXPR_BUILTIN ||
-        strcmp(e->a->symbol->text, "ad.captured") != 0)
+    if (!expr_calls_builtin(e, "ad.captured"))
         return e;
     Expr *closure = inline_atom(in, e->args[0]);
     Expr *fn = closure->kind == EXPR_VAR ? inline_known_literal(in, closure) : NULL;

@@ -3,8 +3,6 @@
 
 #include "types/core/check.h"
 
-#include <string.h>
-
 enum {
     DEEPEST = 100,
     MOST_STEPS = 50000 /* of one walk: expressions may be shared many times */
@@ -12,10 +10,7 @@ enum {
 
 static Type *closed_type(KnownTypes *k, const Expr *e, int depth);
 
-bool is_settling(const Expr *e) {
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-           strcmp(e->a->symbol->text, "ad.settle") == 0;
-}
+bool is_settling(const Expr *e) { return expr_calls_builtin(e, "ad.settle"); }
 
 static Type *type_of_field(Type *data, const Expr *e) {
     if (e->kind == EXPR_PROJ)

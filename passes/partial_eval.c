@@ -405,9 +405,7 @@ static Sym *eval(Partial *p, Map *env, Expr *e) {
 static bool starts_derivative(const Expr *e) {
     if (e->kind != EXPR_FN || e->fn->body->kind != EXPR_LET)
         return false;
-    const Expr *first = e->fn->body->a;
-    return first->kind == EXPR_CALL && first->a->kind == EXPR_BUILTIN &&
-           !strcmp(first->a->symbol->text, "ad.tape");
+    return expr_calls_builtin(e->fn->body->a, "ad.tape");
 }
 
 static Expr *evaluated(PassCtx *ctx, Expr *fn) {

@@ -100,8 +100,7 @@ static Expr *attr_expr(const AttrValue *v, Span span) {
 }
 
 static bool is_attr_use(const Expr *e) {
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN && e->nargs == 1 &&
-           e->args[0]->kind == EXPR_STRING && strcmp(e->a->symbol->text, "ad.attr") == 0;
+    return expr_calls_builtin(e, "ad.attr") && e->nargs == 1 && e->args[0]->kind == EXPR_STRING;
 }
 
 static Expr *copy_one(Subst *s, Expr *e);

@@ -230,8 +230,7 @@ static Var *whole_of(const Instance *n, const Var *v) {
         of = s->e;
     else if (s->e->kind == EXPR_PROJ || s->e->kind == EXPR_FIELD)
         of = s->e->a;
-    else if (s->e->kind == EXPR_CALL && s->e->a->kind == EXPR_BUILTIN &&
-             strcmp(s->e->a->symbol->text, "ad.captured") == 0)
+    else if (expr_calls_builtin(s->e, "ad.captured"))
         of = s->e->args[0];
     return of && of->kind == EXPR_VAR ? of->var : NULL;
 }

@@ -10,18 +10,13 @@
  * follows: there the order of statements is that in which cotangents are added. */
 #include "passes/reverse/internal.h"
 
-#include <string.h>
-
 typedef struct Link {
     Expr *let;
     struct Link *before; /* the addition that moves here */
     bool moves;
 } Link;
 
-static bool is_addition(const Expr *e) {
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-           strcmp(e->a->symbol->text, "ad.add_index") == 0;
-}
+static bool is_addition(const Expr *e) { return expr_calls_builtin(e, "ad.add_index"); }
 
 /* Counts for each variable that is free in e one more statement that reads it. */
 static void count_reads(Map *reads, Expr *e) {

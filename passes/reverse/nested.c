@@ -118,10 +118,6 @@ static Expr *add_linear(Reader *r, Expr *e) {
     return v;
 }
 
-static bool is_called(const Expr *call, const char *name) {
-    return call->kind == EXPR_CALL && strcmp(call->a->symbol->text, name) == 0;
-}
-
 /* The place of a part that was read before, where that is seen from here. */
 static Place *find_read(const Reader *r, const Place *whole, uint32_t i) {
     for (size_t k = 0; k < whole->reads.len; k++)
@@ -177,13 +173,13 @@ static uint32_t linear_args(const Expr *call) {
     if (call->kind == EXPR_PROJ)
         return 1;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (is_called(call, table[i].name))
+        if (expr_calls_builtin(call, table[i].name))
             return table[i].args;
     return 0;
 }
 
 bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
-    bool captured = is_called(call, "ad.captured");
+    bool captured = expr_calls_builtin(call, "ad.captured");
     if (captured && read_known_part(r, call, v))
         return true;
     if (captured) { /* of a closure that is a constant */
@@ -194,19 +190,19 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
             name_place(r, (*v)->var, NULL, k->known[i]);
         return true;
     }
-    if (is_called(call, "vmap.empty")) { /* without elements */
+    if (expr_calls_builtin(call, "vmap.empty")) { /* without elements */
         *v = add_plain(r, "v", call);
         return true;
     }
     if (!active)
         return false;
-    if (is_called(call, "vmap.plan"))
+    if (expr_calls_builtin(call, "vmap.plan"))
         reverse_refuse(r->p, "`vmap` finds code for all rows when it runs");
-    if (is_called(call, "ad.ones") || is_called(call, "ad.zeros")) {
+    if (expr_calls_builtin(call, "ad.ones") || expr_calls_builtin(call, "ad.zeros")) {
         *v = add_plain(r, "v", call);
         return true;
     }
-    if (is_called(call, "ad.item") && read_known_part(r, call, v))
+    if (expr_calls_builtin(call, "ad.item") && read_known_part(r, call, v))
         return true;
     uint32_t linear = linear_args(call);
     bool flows = false;
@@ -214,7 +210,7 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         flows |= (linear >> i & 1) && place_of(r->n, call->args[i]);
     if (!linear)
         return false;
-    if (flows && is_called(call, "ad.item") && call->args[1]->kind == EXPR_LIT) {
+    if (flows && expr_calls_builtin(call, "ad.item") && call->args[1]->kind == EXPR_LIT) {
         *v = read_unknown_part(r, add_plain(r, "v", call), place_of(r->n, call->args[0]),
                                (uint32_t)call->args[1]->i);
         return true;
@@ -236,9 +232,10 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
         bool linear = i < 32 && linear_args(e) >> i & 1;
         args[i] = !linear ? e->args[i] : tangents[i] ? tangents[i] : absent_value(w);
     }
-    if (is_called(e, "ad.own"))
+    if (expr_calls_builtin(e, "ad.own"))
         return tangents[0];
-    if (is_called(e, "ad.dense") || is_called(e, "ad.fit")) /* what is absent stays absent */
+    if (expr_calls_builtin(e, "ad.dense") ||
+        expr_calls_builtin(e, "ad.fit")) /* what is absent stays absent */
         return b_builtin(&w->build, "ad.settle_parts", args[1], NULL);
     return b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs);
 }
@@ -272,7 +269,7 @@ void follow_builtin(Way *w, Step *s) {
         acc_set(w, s->place, NULL, unknown ? UNKNOWN : ABSENT);
         return;
     }
-    bool sum = is_called(e, "ad.add"), added = sum || linear == 5;
+    bool sum = expr_calls_builtin(e, "ad.add"), added = sum || linear == 5;
     Presence out = present ? PRESENT : PERHAPS;
     Expr *dv;
     if (e->kind == EXPR_PROJ && out == PRESENT) {
@@ -287,16 +284,16 @@ void follow_builtin(Way *w, Step *s) {
             Expr *acc = tangents[0] ? tangents[0] : absent_value(w);
             dv = tangents[2] ? b_if(&w->build, there, dv, acc) : acc;
             out = presence[0] == PRESENT ? PRESENT : PERHAPS;
-        } else if (is_called(e, "ad.add_part")) {
+        } else if (expr_calls_builtin(e, "ad.add_part")) {
             out = PERHAPS;
-        } else if (is_called(e, "ad.dense") || is_called(e, "ad.fit")) {
+        } else if (expr_calls_builtin(e, "ad.dense") || expr_calls_builtin(e, "ad.fit")) {
             /* what was absent, itself or a part of it, is zeros, which have no tangent */
             out = type_resolve(e->args[1]->type)->tag == TY_TENSOR ? out : PERHAPS;
         }
     }
     if (added && !sum) {
-        w->n->program->changed |= is_called(e, "ad.add_index") && !w->n->program->indexes;
-        w->n->program->indexes |= is_called(e, "ad.add_index");
+        w->n->program->changed |= expr_calls_builtin(e, "ad.add_index") && !w->n->program->indexes;
+        w->n->program->indexes |= expr_calls_builtin(e, "ad.add_index");
     }
     bool tensor = out == PRESENT && type_resolve(s->place->type)->tag == TY_TENSOR;
     acc_set(w, s->place, way_bind(w, dv, tensor ? s->place->type : NULL), out);
@@ -338,7 +335,8 @@ static Expr *with_part(Way *w, const Expr *tuple, uint32_t i, Expr *ct) {
 
 bool move_part(Way *w, const Step *s, Presence presence) {
     const Expr *e = s->e;
-    bool reads = s->kind == STEP_BUILTIN && (e->kind == EXPR_PROJ || is_called(e, "ad.item"));
+    bool reads = s->kind == STEP_BUILTIN &&
+                 (e->kind == EXPR_PROJ || expr_calls_builtin(e, "ad.item"));
     Place *p = reads ? place_of(w->n, e->kind == EXPR_PROJ ? e->a : e->args[0]) : NULL;
     p = place_here(p);
     bool absent = p && acc_presence(p) == ABSENT;
@@ -389,16 +387,16 @@ void way_builtin(Way *w, Step *s, Expr *ct) {
     const Expr *e = s->e;
     if (e->kind == EXPR_PROJ) {
         add_part(w, e->a, e->index, ct);
-    } else if (is_called(e, "ad.item")) {
+    } else if (expr_calls_builtin(e, "ad.item")) {
         add_part(w, e->args[0], e->args[1]->i, ct);
-    } else if (is_called(e, "ad.add")) {
+    } else if (expr_calls_builtin(e, "ad.add")) {
         add_to(w, e->args[0], ct);
         add_to(w, e->args[1], ct);
-    } else if (is_called(e, "ad.add_part")) {
+    } else if (expr_calls_builtin(e, "ad.add_part")) {
         Expr *part = way_bind(w, b_builtin(&w->build, "ad.item", ct, e->args[1], NULL), NULL);
         add_to(w, e->args[0], ct);
         add_perhaps(w, e->args[2], part);
-    } else if (is_called(e, "ad.add_index")) {
+    } else if (expr_calls_builtin(e, "ad.add_index")) {
         Attrs *attrs = mem_new(Attrs);
         AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
         values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING,

@@ -156,15 +156,6 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
     }
 }
 
-static bool mentions(Expr *e, const Var *v) {
-    VarVec free = {0};
-    expr_free_vars(e, &free);
-    for (size_t i = 0; i < free.len; i++)
-        if (free.data[i] == v)
-            return true;
-    return false;
-}
-
 /* The same derivative, of which it is not tried to make code while it runs either: what is read then is this function
  * after some more passes, and all ways to prepare it were tried. */
 static Expr *leave_derivative(Expr *e) {
@@ -189,7 +180,7 @@ static Expr *derivative_as_code(Deriver *d, Expr *e) {
               grad_kind_name((GradKind)e->mode));
     while (s.links.len) {
         Expr *link = vec_pop(&s.links);
-        if (!mentions(result, link->var))
+        if (!expr_mentions(result, link->var))
             continue;
         link->body = result;
         link->type = result->type;

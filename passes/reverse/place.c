@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places, and their accumulators while the way back is made: Note [Places] in reverse.h. */
+#include "passes/known_type.h"
 #include "passes/reverse/internal.h"
 
 #include <string.h>
@@ -366,15 +367,11 @@ static Expr **find_link(const Block *block, const Expr *v) {
     return NULL;
 }
 
-static void drop_unread(Block *block, const Expr *v) {
+static void drop_link_unread(Block *block, const Expr *v) {
     Expr **link = find_link(block, v), **end = block->links.data + block->links.len;
-    for (Expr **at = link; ++at < end;) {
-        VarVec vars = {0};
-        expr_free_vars((*at)->a, &vars);
-        for (size_t i = 0; i < vars.len; i++)
-            if (vars.data[i] == v->var)
-                return;
-    }
+    for (Expr **at = link; ++at < end;)
+        if (expr_mentions((*at)->a, v->var))
+            return;
     memmove(link, link + 1, sizeof *link * (size_t)(end - link - 1));
     block->links.len--;
 }
@@ -383,11 +380,6 @@ static void drop_unread(Block *block, const Expr *v) {
 static bool is_expansion(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op == &op_expand_like &&
            shape_is_scalar(e->args[0]->type) && !attrs_bool(e->attrs, "average");
-}
-
-static bool is_settling(const Expr *e) {
-    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-           strcmp(e->a->symbol->text, "ad.settle") == 0;
 }
 
 /* A cotangent that is one number everywhere, as that of what is summed, is added as this number: no frame keeps the part
@@ -400,9 +392,9 @@ static Expr *number_of(Block *block, Expr *ct) {
     if (!of || !is_expansion((*of)->a))
         return ct;
     Expr *number = (*of)->a->args[0];
-    drop_unread(block, ct);
+    drop_link_unread(block, ct);
     if (settled)
-        drop_unread(block, settled);
+        drop_link_unread(block, settled);
     return number;
 }
 

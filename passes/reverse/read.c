@@ -5,8 +5,6 @@
 #include "passes/reverse/internal.h"
 #include "passes/vmap.h"
 
-#include <string.h>
-
 static void refuse(Reader *r, const char *why) { reverse_refuse(r->p, why); }
 
 Place *place_of(const Instance *n, const Expr *atom) {
@@ -513,8 +511,7 @@ static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool t
 static bool is_test(const Reader *r, const Expr *atom) {
     const Step *s = atom->kind == EXPR_VAR ? map_find(&r->n->made_by, atom->var) : NULL;
     const Expr *e = s && s->kind == STEP_PLAIN ? s->e : NULL;
-    return e && e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
-           strcmp(e->a->symbol->text, "ad.is_zero") == 0;
+    return e && expr_calls_builtin(e, "ad.is_zero");
 }
 
 static void read_branch(Reader *r, Step *s, Expr *e, bool tail) {

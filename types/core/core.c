@@ -307,6 +307,20 @@ bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx) {
     return any.found;
 }
 
+bool expr_mentions(Expr *e, const Var *v) {
+    VarVec free = {0};
+    expr_free_vars(e, &free);
+    for (size_t i = 0; i < free.len; i++)
+        if (free.data[i] == v)
+            return true;
+    return false;
+}
+
+bool expr_calls_builtin(const Expr *e, const char *name) {
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strcmp(e->a->symbol->text, name) == 0;
+}
+
 /* A copy whose slots are its own. A changed function is another function: it has no twins. */
 static Expr *copy_with_slots(const Expr *e) {
     Expr *copy = expr_copy(e);

@@ -319,6 +319,10 @@ bool fn_has_frames(const Fn *fn, const Var *param);
 
 /* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
+/* Whether v is free in e. */
+bool expr_mentions(Expr *e, const Var *v);
+/* Whether e is a call of the builtin of that name, as `ad.own`. */
+bool expr_calls_builtin(const Expr *e, const char *name);
 /* Whether e has no children: a walk need not remember that it was there. */
 bool expr_is_leaf(const Expr *e);
 /* Whether one of the nodes of e has a property; each that has children is asked once. */
