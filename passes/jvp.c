@@ -19,33 +19,149 @@ static Expr *tangent_of(Twin *t, const Build *b, Expr *arg) {
     return b_builtin(b, "ad.tangent", t->tape, arg, NULL);
 }
 
-/* vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 */
-static Expr *transposed(Twin *t, const Build *b, const Rule *rule, Expr *call, Expr **primals,
-                        Expr **args, uint32_t n, Expr *v) {
-    Var *ct = b_var(b, "ct", type_deriv(call->type));
-    Expr **all = mem_new_n(Expr *, n + 2);
-    memcpy(all, primals, n * sizeof *all);
-    all[n] = v;
-    all[n + 1] = b_ref(b, ct);
-    Expr *linear = rule_expand(rule, call, all, n + 2);
-    bool tuple = n > 1 || rule_gives_tuple(linear);
-    Expr *h = b_fn(b, "transpose", &ct, 1, linear);
-    Expr *vjp = b_vjp(b, h);
-    Expr **tangents = mem_new_n(Expr *, n ? n : 1);
-    for (uint32_t i = 0; i < n; i++) {
-        if (tuple && rule_ignores(rule, i)) {
-            tangents[i] = b_unit(b);
-            continue;
-        }
-        Expr *tangent = tangent_of(t, b, args[i]);
-        tangents[i] = b_if(b, b_builtin(b, "ad.is_active", t->tape, args[i], NULL), tangent,
-                           b_absent(b, tangent->type));
+/* Note [Shared tangents]. A tangent that is made of the derivative is a function by itself, and all calls of the operator
+ * with the same attributes and forms of arguments call one: code for its `vjp` is made once, not for each of them. */
+typedef struct Tangent {
+    const Attrs *attrs; /* of these calls, and how many arguments they have */
+    uint32_t nargs;
+    const Expr *rule; /* of the operator, when the function was made */
+    Expr *callee;     /* a definition, whose value is the function */
+    struct Tangent *next;
+} Tangent;
+
+/* Whether it is a tensor of known dtype, and which. */
+static bool is_of_dtype(Type *t, DType *dtype) {
+    return t->tag == TY_TENSOR && type_get_dtype(t, dtype);
+}
+
+static bool is_scalar(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && !rank;
+}
+
+/* Whether code for arguments of the one type serves those of the other: they have one dtype, and both are scalars or
+ * neither is. */
+static bool has_form(Type *a, Type *b) {
+    DType s, t;
+    a = type_resolve(a);
+    b = type_resolve(b);
+    if (a->tag == TY_TUPLE || b->tag == TY_TUPLE) {
+        bool same = a->tag == b->tag && a->nargs == b->nargs;
+        for (uint32_t i = 0; same && i < a->nargs; i++)
+            same = has_form(a->args[i], b->args[i]);
+        return same;
     }
-    Expr **call_args = mem_new_n(Expr *, 2);
-    call_args[0] = b_builtin(b, "ad.zeros", v, NULL);
-    call_args[1] = tuple ? b_tuple(b, tangents, n) : tangents[0];
-    Expr *both = b_call(b, vjp, call_args, 2, t->drop);
-    return b_proj(b, b_proj(b, both, 1), 0);
+    bool known = is_of_dtype(a, &s);
+    return known == is_of_dtype(b, &t) && (!known || (s == t && is_scalar(a) == is_scalar(b)));
+}
+
+/* A type of all arguments that have the form of one. */
+static Type *type_of_form(Type *t) {
+    DType dtype;
+    t = type_resolve(t);
+    if (is_of_dtype(t, &dtype) && is_scalar(t))
+        return type_scalar(dtype);
+    if (is_of_dtype(t, &dtype))
+        return type_tensor(type_param(sym_intern("s"), KIND_SHAPE), type_dtype(dtype));
+    if (t->tag != TY_TUPLE)
+        return b_some_type("x");
+    Type **parts = mem_new_n(Type *, t->nargs + 1);
+    for (uint32_t i = 0; i < t->nargs; i++)
+        parts[i] = type_of_form(t->args[i]);
+    return type_tuple(parts, t->nargs);
+}
+
+/* Whether the value of a rule of n arguments is a tuple of their cotangents. */
+static bool gives_tuple(const Rule *rule, uint32_t n) {
+    return n > 1 || rule_gives_tuple(rule->fn->fn->body);
+}
+
+static bool reads_tangent(const Rule *rule, uint32_t n, uint32_t i) {
+    return !gives_tuple(rule, n) || !rule_ignores(rule, i);
+}
+
+/* fn (x1, …, v, t1, …) { vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 }, with () for a tangent that is not there,
+ * and without those of arguments that the rule ignores. */
+static Expr *tangent_function(const Rule *rule, const Expr *call) {
+    Build b = {span_none()};
+    uint32_t n = call->nargs, nparams = 0;
+    Var **params = mem_new_n(Var *, 2 * n + 1);
+    Expr **all = mem_new_n(Expr *, n + 2), **tangents = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        params[nparams] = b_var(&b, "x", type_of_form(call->args[i]->type));
+        all[i] = b_ref(&b, params[nparams++]);
+    }
+    params[nparams] = b_var(&b, "v", type_of_form(call->type));
+    Expr *v = all[n] = b_ref(&b, params[nparams++]);
+    Var *ct = b_var(&b, "ct", type_deriv(v->type));
+    all[n + 1] = b_ref(&b, ct);
+    Expr *linear = rule_expand(rule, call, all, n + 2);
+    for (uint32_t i = 0; i < n; i++) {
+        tangents[i] = b_unit(&b);
+        if (!reads_tangent(rule, n, i))
+            continue;
+        params[nparams] = b_var(&b, "t", b_some_type("t"));
+        tangents[i] = b_ref(&b, params[nparams++]);
+    }
+    Expr **args = mem_new_n(Expr *, 2);
+    args[0] = b_builtin(&b, "ad.zeros", v, NULL);
+    args[1] = gives_tuple(rule, n) ? b_tuple(&b, tangents, n) : tangents[0];
+    Expr *both = b_call(&b, b_vjp(&b, b_fn(&b, "transpose", &ct, 1, linear)), args, 2, 0);
+    return b_fn(&b, "ad.tangent", params, nparams, b_proj(&b, b_proj(&b, both, 1), 0));
+}
+
+static bool serves(const Tangent *made, const Rule *rule, const Expr *call) {
+    Var *const *params = made->callee->global->value->fn->params;
+    bool same = made->rule == rule->fn && made->nargs == call->nargs &&
+                attrs_equal_values(made->attrs, call->attrs) &&
+                has_form(params[call->nargs]->type, call->type);
+    for (uint32_t i = 0; same && i < call->nargs; i++)
+        same = has_form(params[i]->type, call->args[i]->type);
+    return same;
+}
+
+static Expr *definition_of(PassCtx *ctx, Expr *fn) {
+    pass_check(ctx, fn, NULL, "the tangent of an operator");
+    Global *g = mem_new(Global);
+    g->kind = GLOBAL_DEF;
+    g->name = fn->fn->name;
+    g->internal = g->is_made = true;
+    g->value = fn;
+    return expr_global(g, fn->type, fn->span);
+}
+
+static Expr *get_tangent(PassCtx *ctx, const Rule *rule, const Expr *call) {
+    Map *tangents = &grad_state(ctx)->tangents;
+    if (call->nsizes || attrs_have_sizes(call->attrs))
+        return tangent_function(rule, call); /* sizes are known where the call stands */
+    Tangent *first = map_find(tangents, call->a->op);
+    for (const Tangent *t = first; t; t = t->next)
+        if (serves(t, rule, call))
+            return t->callee;
+    Tangent *made = mem_new(Tangent);
+    Expr *callee = definition_of(ctx, tangent_function(rule, call));
+    *made = (Tangent){call->attrs, call->nargs, rule->fn, callee, first};
+    map_set(tangents, call->a->op, made);
+    return made->callee;
+}
+
+static Expr *transposed(Twin *t, const Build *b, const Rule *rule, const Expr *call, Expr **primals,
+                        Expr **args, Expr *v) {
+    uint32_t n = call->nargs, count = n;
+    Expr **all = mem_new_n(Expr *, 2 * n + 1);
+    memcpy(all, primals, n * sizeof *all);
+    all[count++] = v;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!reads_tangent(rule, n, i))
+            continue;
+        Expr *tangent = tangent_of(t, b, args[i]);
+        all[count++] = b_if(b, b_builtin(b, "ad.is_active", t->tape, args[i], NULL), tangent,
+                            b_absent(b, tangent->type));
+    }
+    Expr *dv = b_call(b, get_tangent(t->ctx, rule, call), all, count, t->drop);
+    dv->type = type_deriv(call->type);
+    return dv;
 }
 
 /* if ad.is_dual(L, x) { ad.pair(L, ad.own(ad.primal(L, x)), ad.tangent(L, x)) } else { ad.own(x) } */
@@ -108,7 +224,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
             all[n + 1 + i] = block_let(&lets, "dx", tangent_of(t, &b, args[i]));
         dv = block_end(&lets, rule_expand(tangent, call, all, 2 * n + 1));
     } else {
-        dv = transposed(t, &b, derivative, call, primals, args, n, v);
+        dv = transposed(t, &b, derivative, call, primals, args, v);
     }
     Expr **watched = mem_new_n(Expr *, n + 1);
     uint32_t nwatched = 0;

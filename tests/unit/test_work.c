@@ -354,6 +354,29 @@ TEST(places_are_given_back) {
     session_fini(session);
 }
 
+static long derived_by(const char *text) {
+    long before = count_of("derivatives made into code");
+    enter(text);
+    return count_of("derivatives made into code") - before;
+}
+
+/* A function that holds a value in a reference is differentiated while it runs. */
+TEST(calls_of_one_operator_share_a_tangent) {
+    begin();
+    CHECK_INT(derived_by("let held = fn (x: Tensor[(?,), float64]) {"
+                         "  let r = ref(x); r := sin(!r) * sin(x); sin(!r) * x };"
+                         "jvp(held)([1.0, 2.0], [1.0, 0.5])"),
+              2);
+    CHECK_INT(derived_by("jvp(fn (x: Tensor[(3,), float64]) { let r = ref(sin(x)); !r * x })"
+                         "([1.0, 2.0, 3.0], [1.0, 0.5, 0.25])"),
+              0);
+    CHECK_INT(derived_by("jvp(fn (x: float64) { let r = ref(sin(x)); !r * x })(1.0, 1.0)"), 2);
+    CHECK_INT(derived_by("jvp(fn (x: Tensor[(2, 2), float64]) {"
+                         "  let r = ref(sum(x, axis=[0])); !r * sum(x, axis=[1]) })"
+                         "([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.5], [0.25, 2.0]])"),
+              2);
+}
+
 /* What a session leaves behind when it has ended: next to nothing. */
 TEST(sessions_end) {
     enum { SESSIONS = 20, LEFT = 16 << 10 };
@@ -391,6 +414,7 @@ int main(void) {
     RUN(frames_are_given_back);
     RUN(arguments_serve_as_frames);
     RUN(places_are_given_back);
+    RUN(calls_of_one_operator_share_a_tangent);
     RUN(sessions_end);
     return check_result();
 }
