@@ -311,7 +311,8 @@ Expr *vmap_to_run(PassCtx *ctx, Expr *e) {
     l.f = literal ? e->a : block_atom(&block, "f", e->a);
     Expr *loop = make_loop(&l);
     *made = l;
-    weak_set(&grad_state(ctx)->loops, loop, made);
+    /* The loop keeps it, and it refers to parts of the loop alone. */
+    weak_set_owned(&grad_state(ctx)->loops, loop, made);
     return block_end(&block, loop);
 }
 

@@ -168,6 +168,28 @@ TEST(redefinition_leaves_nothing_behind) {
 #endif
 }
 
+static unsigned long long operators_run(void) {
+    Str out = {0};
+    unsigned long long n = 0;
+    CHECK(session_info(session, "session", &out));
+    const char *at = strstr(str_text(&out), "operators run by reference: ");
+    CHECK(at && sscanf(at, "operators run by reference: %llu", &n) == 1);
+    return n;
+}
+
+/* Code for all rows is made when a loop of `vmap` first runs, and again when it has run hot. */
+TEST(vmap_takes_all_rows_after_a_collection) {
+    enum { RUNS = 100, ROWS = 1000 };
+    begin(2, false);
+    enter("let f = vmap(fn (x: float32) { x * x + 1.0 });");
+    unsigned long long before = operators_run();
+    for (int i = 0; i < RUNS; i++) {
+        mem_collect();
+        enter(fmt_text("let y = f(zeros(shape=[%d], dtype=float32));", ROWS));
+    }
+    CHECK(operators_run() - before < RUNS * 10);
+}
+
 enum { DEFINITIONS = 100 };
 
 /* Asks for the effects of definitions that nobody else holds. */
@@ -221,6 +243,7 @@ int main(void) {
     RUN(redefinition_reaches_copies);
     RUN(copies_of_copies_end);
     RUN(redefinition_leaves_nothing_behind);
+    RUN(vmap_takes_all_rows_after_a_collection);
     RUN(effects_keep_no_definition);
     RUN(replacing_calls_is_linear);
     return check_result();
