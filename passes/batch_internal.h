@@ -105,7 +105,7 @@ Expr *batch_known_function(Batch *m, Expr *callee);
 /* The row as the variable `name` has it, which is bound to it where it is the same for all rows. */
 Row *batch_name_row(Batch *m, Row *row, Expr *name);
 
-/* Whether what `update` is added to, the part of data that integers and slices name, has as many axes, so that it is no
+/* Whether what `update` is added to, the part of data that indices without vectors name, has as many axes, so that it is no
  * number for all of the part. */
 bool batch_is_whole_part(const char *spec, Type *data, Type *update);
 

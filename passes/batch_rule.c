@@ -3,6 +3,7 @@
  * batch.def: these make calls of operators that fusion and the library of products know. A rule gives NULL where it does
  * not fit a call. All others take the general way: the same operator at all rows (ops/rows.h), which is one call,
  * but is fused with nothing. */
+#include "ops/index_view.h"
 #include "ops/rows.h"
 #include "passes/batch_internal.h"
 #include "passes/grad_internal.h"
@@ -415,15 +416,10 @@ static Row *rule_index(Batch *m, const Expr *call, Row **in) {
 bool batch_is_whole_part(const char *spec, Type *data, Type *update) {
     uint32_t rank, has;
     Type **dims;
-    if (!type_get_rank(data, &rank, &dims) || !type_get_rank(update, &has, &dims))
-        return false;
-    for (; *spec; spec++) {
-        if (*spec != 'i' && *spec != ':')
-            return false;
-        rank -= *spec == 'i';
-        spec += *spec == ':'; /* which of its ends are given */
-    }
-    return rank == has;
+    IndexCount count;
+    return type_get_rank(data, &rank, &dims) && type_get_rank(update, &has, &dims) &&
+           !strpbrk(spec, "vo") && index_count(spec, &count) &&
+           (int)rank - count.axes + count.results == (int)has;
 }
 
 /* What is added to the same part of each row. */

@@ -220,7 +220,7 @@ sum(step(n, full(0.5, shape=[20])))
 """)
 
 program("the gradient of each of 50 rows by parts of it", 11, 4000, 1600, """
-def f(x: Tensor[(3,), float64]) { x[0] * x[1] + sin(x[2]) * x[0] }
+def f(x: Tensor[(3,), float64]) { x[0] * x[1] + sin(x[..., 2]) * x[0] }
 def step(k: int32, xs: Tensor[(50, 3), float64]) -> Tensor[(50, 3), float64] {
   if (k == 0) { xs } else { step(k - 1, xs - 0.001 * vmap(fn (x) { vjp(f)(x, 1.0).1.0 })(xs)) }
 }
