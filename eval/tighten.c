@@ -313,12 +313,18 @@ static void tighten_frame(Tightener *t, size_t i) {
 /* A frame that is taken apart for the last time, in this arm, where all that is done with it is that. */
 static void tighten_last(Tightener *t, size_t i) {
     Instr *in = at(t, i);
-    if (!is_frame(t, in->b) || !is_last_unpacking(t, i, in->b))
+    if (!is_frame(t, in->b))
         return;
-    for (size_t k = 0; k < t->r->instrs.len; k++)
-        if (!t->gone[k] && tighten_may_read(t, k, in->b) && !is_unpacking(at(t, k)) &&
-            at(t, k)->op != CODE_UNPACK_LAST)
+    bool once = true; /* it is dead behind the one that reads it, however far the ways lead */
+    for (size_t k = 0; k < t->r->instrs.len; k++) {
+        if (t->gone[k] || !tighten_may_read(t, k, in->b))
+            continue;
+        if (!is_unpacking(at(t, k)) && at(t, k)->op != CODE_UNPACK_LAST)
             return;
+        once = once && k == i;
+    }
+    if (!once && !is_last_unpacking(t, i, in->b))
+        return;
     in->x = (uint16_t)count_unpacked(in);
     in->op = CODE_UNPACK_LAST;
 }
