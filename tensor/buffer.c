@@ -243,7 +243,7 @@ static void *small_block(size_t bytes) {
     char *p = bytes <= FITTED ? mem_bytes((bytes | (BUFFER_ALIGNMENT - 1))) : NULL;
     if (p && (uintptr_t)p % BUFFER_ALIGNMENT == 0)
         return p;
-    p = mem_bytes(bytes + BUFFER_ALIGNMENT);
+    p = mem_bytes((bytes | (BUFFER_ALIGNMENT - 1)) + BUFFER_ALIGNMENT);
     return p + (-(uintptr_t)p & (BUFFER_ALIGNMENT - 1));
 }
 
@@ -252,6 +252,14 @@ bool buffer_is_plain(size_t bytes) { return bytes <= SMALL && !pool.watches; }
 void buffer_init_plain(Buffer *b, size_t bytes) {
     pool.counts.asked += bytes;
     *b = (Buffer){small_block(bytes), bytes, 1, COLLECTED, NULL};
+}
+
+bool buffer_may_renew(const Buffer *b) { return b->size_class == COLLECTED && !b->packed; }
+
+void buffer_renew_plain(Buffer *b, size_t bytes) {
+    pool.counts.asked += bytes;
+    b->bytes = bytes;
+    b->owners = 1;
 }
 
 Buffer *buffer_new(size_t bytes) {

@@ -11,6 +11,9 @@ Buffer *buffer_new(size_t bytes);
 /* Whether a Buffer of so many bytes may be part of another block, as nothing is done when it becomes unreachable. */
 bool buffer_is_plain(size_t bytes);
 void buffer_init_plain(Buffer *b, size_t bytes);
+/* Whether such a Buffer that was given back may serve again, and that for as many lines of BUFFER_ALIGNMENT bytes. */
+bool buffer_may_renew(const Buffer *b);
+void buffer_renew_plain(Buffer *b, size_t bytes);
 /* Over memory of somebody else, which is only read (owners is 2, so that nobody writes over it): release(ctx) is called
  * some time after the Buffer became unreachable. */
 Buffer *buffer_borrow(void *data, size_t bytes, void (*release)(void *ctx), void *ctx);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "tensor/buffer.h"
+#include "tensor/spare.h"
 
 #include <string.h>
 
@@ -20,8 +21,15 @@ int64_t shape_count(int rank, const int64_t *shape, DType dtype) {
 }
 
 /* The strides stand behind the shape in one block, and behind them so many bytes more. */
-static Tensor *header_new(DType dtype, int rank, const int64_t *shape, size_t more) {
-    Tensor *t = mem_alloc(sizeof(Tensor) + 2 * sizeof(int64_t) * (size_t)rank + more);
+static Tensor *header_new(Tensor *reused, DType dtype, int rank, const int64_t *shape,
+                          size_t more) {
+    Tensor *t = reused;
+    if (t) {
+        t->offset = 0;
+        t->accumulates = 0;
+    } else {
+        t = mem_alloc(sizeof(Tensor) + 2 * sizeof(int64_t) * (size_t)rank + more);
+    }
     t->dtype = dtype;
     t->rank = rank;
     t->strides = t->shape + rank;
@@ -34,17 +42,22 @@ static Tensor *header_new(DType dtype, int rank, const int64_t *shape, size_t mo
     return t;
 }
 
+static Buffer *own_buffer(const Tensor *t) { return (Buffer *)(uintptr_t)(t->shape + 2 * t->rank); }
+
 Tensor *tensor_new(DType dtype, int rank, const int64_t *shape) {
     int64_t count = shape_count(rank, shape, dtype);
     if (count < 0)
         mem_out_of_memory((size_t)1 << 47);
     size_t bytes = (size_t)count * dtype_size(dtype);
     bool plain = buffer_is_plain(bytes);
-    Tensor *t = header_new(dtype, rank, shape, plain ? sizeof(Buffer) : 0);
-    t->count = count;
-    t->buffer = plain ? (Buffer *)(t->strides + rank) : buffer_new(bytes);
-    if (plain)
+    Tensor *reused = plain ? spare_take(spare_of(rank, bytes)) : NULL;
+    Tensor *t = header_new(reused, dtype, rank, shape, plain ? sizeof(Buffer) : 0);
+    t->buffer = plain ? own_buffer(t) : buffer_new(bytes);
+    if (reused)
+        buffer_renew_plain(t->buffer, bytes);
+    else if (plain)
         buffer_init_plain(t->buffer, bytes);
+    t->count = count;
     return t;
 }
 
@@ -75,7 +88,7 @@ Tensor *tensor_from(DType dtype, int rank, const int64_t *shape, const void *dat
 
 Tensor *tensor_borrow(DType dtype, int rank, const int64_t *shape, const int64_t *strides,
                       void *data, void (*release)(void *ctx), void *ctx) {
-    Tensor *t = header_new(dtype, rank, shape, 0);
+    Tensor *t = header_new(NULL, dtype, rank, shape, 0);
     if (rank && strides)
         memcpy(t->strides, strides, sizeof(int64_t) * (size_t)rank);
     t->buffer = buffer_borrow(data, (size_t)t->count * dtype_size(dtype), release, ctx);
@@ -84,7 +97,7 @@ Tensor *tensor_borrow(DType dtype, int rank, const int64_t *shape, const int64_t
 
 Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64_t *strides,
                     int64_t offset) {
-    Tensor *view = header_new(t->dtype, rank, shape, 0);
+    Tensor *view = header_new(spare_take(spare_view(rank)), t->dtype, rank, shape, 0);
     if (rank)
         memcpy(view->strides, strides, sizeof(int64_t) * (size_t)rank);
     view->offset = offset;
@@ -94,7 +107,7 @@ Tensor *tensor_view(const Tensor *t, int rank, const int64_t *shape, const int64
 }
 
 Tensor *tensor_blank(DType dtype, int rank, const int64_t *shape) {
-    Tensor *t = header_new(dtype, rank, shape, 0);
+    Tensor *t = header_new(NULL, dtype, rank, shape, 0);
     t->count = shape_count(rank, shape, dtype);
     if (t->count < 0)
         mem_out_of_memory((size_t)1 << 47);
@@ -219,8 +232,11 @@ void tensor_release(Tensor *t) {
     Buffer *b = t->buffer;
     if (!b || b->owners != 1)
         return;
+    bool may = b == own_buffer(t) && buffer_may_renew(b);
     t->buffer = NULL;
     buffer_release(b);
+    if (may)
+        spare_give(spare_of(t->rank, b->bytes), t);
 }
 
 void tensor_drop(Tensor *t) {
@@ -229,5 +245,8 @@ void tensor_drop(Tensor *t) {
         return;
     }
     t->buffer->owners--;
+    bool view = t->buffer != own_buffer(t);
     t->buffer = NULL;
+    if (view)
+        spare_give(spare_view(t->rank), t);
 }

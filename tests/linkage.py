@@ -33,6 +33,7 @@ PROCESS = {
                     "pins", "roots_callbacks", "roots_callbacks_cap", "stack_low", "stack_most", "suspended"},
                    "the collector is the process's"),
     "base/symbol.c": ({"table", "table_cap", "table_len"}, "the table of symbols"),
+    "tensor/spare.c": ({"spares"}, "small tensors that wait to serve again, for all sessions"),
     "tensor/buffer.c": ({"pool"}, "freed buffers, which the collector frees for all sessions"),
     "tensor/packed.c": ({"all"}, "copies of buffers, dropped when memory is short, whose ever they are"),
     "types/type/type.c": ({"constant_allocates", "constant_dtypes", "constant_error", "constant_pure",

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dtypes, tensors and their buffers. */
+#include "config.h"
+
 #include "tensor/packed.h"
 #include "tensor/tensor.h"
 #include "tests/unit/check.h"
@@ -105,6 +107,53 @@ TEST(small_tensors_take_little) {
     CHECK(took < (size_t)MANY * EACH);
     CHECK_INT(all[0]->count, all[MANY - 1]->count);
 }
+
+#ifndef RLY_GC_STRESS /* which collects in between */
+/* Note [Spare tensors] in tensor/tensor.c. */
+TEST(small_tensors_serve_again) {
+    int64_t n = 14, more = 40, stride = 1;
+    Tensor *t = tensor_new(DT_F64, 1, &n);
+    void *data = tensor_data(t);
+    tensor_release(t);
+    Tensor *other = tensor_new(DT_F64, 1, &more);
+    CHECK(other != t);
+    Tensor *again = tensor_new(DT_F32, 1, &n);
+    CHECK(again != t); /* a line less */
+    again = tensor_new(DT_I64, 1, &n);
+    CHECK(again == t && tensor_data(again) == data);
+    CHECK_INT(again->dtype, DT_I64);
+    Tensor *view = tensor_view(again, 1, &n, &stride, 0);
+    tensor_release(again); /* the view still reads it */
+    CHECK(tensor_new(DT_F64, 1, &n) != again);
+    tensor_drop(view);
+    CHECK(tensor_view(other, 1, &n, &stride, 3) == view);
+    CHECK_INT(view->offset, 3);
+}
+
+/* How many of so many tensors that were given back a collection leaves for the next ones. */
+static int count_left(int collections) {
+    enum { MANY = 100 };
+    static Tensor *all[MANY];
+    int64_t n = 100;
+    int left = 0;
+    for (int i = 0; i < MANY; i++)
+        all[i] = tensor_new(DT_F64, 1, &n);
+    for (int i = 0; i < MANY; i++)
+        tensor_release(all[i]);
+    for (int i = 0; i < collections; i++)
+        mem_collect();
+    for (int i = MANY; i-- > 0;)
+        left += tensor_new(DT_F64, 1, &n) == all[i];
+    memset(all, 0, sizeof all);
+    return left;
+}
+
+TEST(spare_tensors_are_let_go) {
+    CHECK_INT(count_left(0), 100);
+    CHECK_INT(count_left(1), 100);
+    CHECK_INT(count_left(2), 0);
+}
+#endif
 
 static size_t resident(void) {
     size_t pages = 0, ignored;
@@ -229,6 +278,10 @@ int main(void) {
     RUN(counts);
     RUN(buffers_are_aligned_and_reused);
     RUN(small_tensors_take_little);
+#ifndef RLY_GC_STRESS
+    RUN(small_tensors_serve_again);
+    RUN(spare_tensors_are_let_go);
+#endif
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
     RUN(a_peak_is_forgotten);
