@@ -120,8 +120,11 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
         n = all ? all->n : 0;
         at = all ? all->items : NULL;
     }
-    if (add_part(call->in, t, call->args[2], spec, at, n))
+    if (add_part(call->in, t, call->args[2], spec, at, n)) {
+        if (call->dying >> 2 & 1 && call->args[2].tag == VAL_TENSOR)
+            tensor_drop(call->args[2].p);
         return true;
+    }
     Attrs *attrs = mem_new(Attrs);
     AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);
     values[op_attr_index(&op_index, "spec")] = (AttrValue){.kind = ATTR_STRING, .text = spec};

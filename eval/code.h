@@ -69,7 +69,7 @@
     X(MORE,         NONE, NONE,       BORROW, FRESH,   NEXT)  /* a <- result c + 1 of the OPERATOR before, a group of several */ \
     X(BUILTIN,      ROW_ARGS, NONE,   KEEP,   VALUE,   NEXT)  /* the same for a builtin */                   \
     X(DATA,         ROW_CTOR, NONE,   KEEP,   VALUE,   NEXT)  /* a <- constructor (constant operand c) of the slots from b */ \
-    X(TUPLE,        ROW_C, NONE,      KEEP,   VALUE,   NEXT)  /* a <- c slots from b */                      \
+    X(TUPLE,        ROW_C, NONE,      KEEP,   VALUE,   NEXT)  /* a <- c slots from b; x: which items it owns, as Tuple.owned */ \
     X(PROJ,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- b.c */                                 \
     X(FIELD,        ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- the origin's field of b */             \
     X(UPDATE,       ONE,  ROW_ORIGIN, KEEP,   VALUE,   NEXT)  /* a <- b with the origin's fields = slots from c */ \
@@ -92,7 +92,7 @@
     X(PART_OF_CT,   ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- part c of cotangent b, absent where it has none */ \
     X(PARTS_OF_CT,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* slots from a on <- x parts of cotangent b, from c on */ \
     X(MOVES,        LIST_X, NONE,     KEEP,   SEVERAL, NEXT)  /* slots from a <- x operands of lists[b]; so on: eval/tighten.h */ \
-    X(TUPLE_OF,     LIST_C, NONE,     KEEP,   VALUE,   NEXT)  /* a <- c operands of lists[b] */              \
+    X(TUPLE_OF,     LIST_C, NONE,     KEEP,   VALUE,   NEXT)  /* a <- c operands of lists[b]; x as in TUPLE */ \
     X(DATA_OF,      LIST_CTOR, NONE,  KEEP,   VALUE,   NEXT)  /* a <- constructor c of operands of lists[b] */ \
     X(UNPACK,       ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* slots from a <- x items of tuple b, from c on */ \
     X(UNPACK_CALLED, ONE, NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of what the call before gave, which nothing else reads */ \
@@ -100,12 +100,13 @@
     X(POP_FRAME,    ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same, and the tuple is given back: nobody reads it any more */ \
     X(NEXT_FRAME,   ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same, and the first of the items goes to slot b itself */ \
     X(UNPACK_LAST,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* UNPACK of a frame, which is given back: nobody reads it any more */ \
-    X(RETURN_OF,    LIST_C, NONE,     KEEP,   NOTHING, END)   /* a tuple of c operands of lists[b], made in slot a unless UNPACK_CALLED follows the call */ \
+    X(RETURN_OF,    LIST_C, NONE,     KEEP,   NOTHING, END)   /* a tuple of c operands of lists[b], made in slot a unless UNPACK_CALLED follows the call; x as in TUPLE */ \
     X(GET_FIELDS,   ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same of fields */                       \
     X(NEXT_FIELDS,  ONE,  NONE,       BORROW, SEVERAL, NEXT)  /* the same, and the last of them goes to slot b itself */ \
     X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
     X(TAIL_GLOBAL_OF, NONE, PAIRS,    KEEP,   NOTHING, END)                                                  \
     X(DROP,         ONE,  NONE,       BORROW, NOTHING, NEXT)  /* a tensor b is given back, if its owner x is this activation */ \
+    X(OWNED,        NONE, NONE,       BORROW, NOTHING, NEXT)  /* what the frame in slot b owns belongs to the activation, until it calls */ \
     X(NO_MATCH,     ONE,  NONE,       BORROW, NOTHING, END)   /* of value b */                               \
     X(VERIFY,       ANY,  ANY,        BORROW, NOTHING, NEXT)  /* b is as place c says; notes in slot a (eval/verify.h) */ \
     X(RESOLVE,      ANY,  ANY,        BORROW, NOTHING, END)   /* the one instruction of code not resolved yet */ \
@@ -189,9 +190,10 @@ typedef struct Make {
 } Make;
 
 /* Who owns an argument that is read for the last time (eval/own.h): nobody known, this activation, or it
- * does if the parameter of the number above OWN_IF was given to it, or with OWN_CALLED if the last call's result was. */
-enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 63 };
-enum { OWN_CALLED = OWN_IF + OWN_PARAMS };
+ * does if the parameter of the number above OWN_IF was given to it, with OWN_CALLED if the last call's result was, or from
+ * OWN_ITEM on if the frame that it took apart owned that item, of the first OWN_ITEMS behind the result. */
+enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 63, OWN_ITEMS = 16 };
+enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_END = OWN_ITEM + OWN_ITEMS };
 
 /* The arguments that a tail call gives to its callee. */
 typedef struct Gives {

@@ -62,7 +62,7 @@ static int form_of(const Resolver *r, size_t at) {
     case CODE_RETURN: return i->x ? CODE_RETURN_OWN : -1;
     case CODE_CALL_GLOBAL: return calls_itself(r, i) ? CODE_CALL_GLOBAL_SELF : -1;
     case CODE_MOVES: return list_form(CODE_MOVES_2, lists + i->b, i->x);
-    case CODE_TUPLE_OF: return list_form(CODE_TUPLE_OF_2, lists + i->b, (uint32_t)i->c);
+    case CODE_TUPLE_OF: return i->x ? -1 : list_form(CODE_TUPLE_OF_2, lists + i->b, (uint32_t)i->c);
     case CODE_RETURN_OF: return list_form(CODE_RETURN_OF_2, lists + i->b, (uint32_t)i->c);
     case CODE_DATA_OF: {
         uint32_t n = ((const Ctor *)r->consts.data[i->c >> 4].p)->nfields;

@@ -48,11 +48,12 @@ struct Interp {
     TemplateRunner kept_runner;
     void *runner_ctx;
     void (*runner_fini)(void *ctx); /* or NULL */
-    uint64_t owned;      /* parameters and last result that were given to it: eval/own.h */
-    uint64_t dying;      /* arguments that the next operator may take over */
-    struct Plans *plans; /* those kept: eval/plans.c */
-    StepVec spare_steps; /* of groups that were planned, for the next one */
-    Value more[16];      /* results of the last group besides its first, for CODE_MORE */
+    uint64_t owned;       /* parameters and last result that were given to it: eval/own.h */
+    uint32_t owned_items; /* of the frame that OWNED saw last: Tuple.owned */
+    uint64_t dying;       /* arguments that the next operator may take over */
+    struct Plans *plans;  /* those kept: eval/plans.c */
+    StepVec spare_steps;  /* of groups that were planned, for the next one */
+    Value more[16];       /* results of the last group besides its first, for CODE_MORE */
     const struct Operands *inputs; /* of the plan being run */
     volatile int interrupt;
     size_t tensors_shared; /* bytes of tensors when the limit was last shared out */

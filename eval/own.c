@@ -11,15 +11,15 @@
 
 enum {
     WORK_MOST = 1 << 20, /* instructions times slots: above it nothing is owned */
+    OF_BUILTIN = 3,      /* an accumulator, its form, and what is added: eval/accumulate.c */
 };
 
-/* A tensor that is given back before an instruction. */
-typedef struct Drop {
+/* An instruction that is put before another. */
+typedef struct Added {
     size_t before;
-    int32_t slot;
-    uint32_t owner;
-} Drop;
-typedef VEC(Drop) DropVec;
+    Instr instr;
+} Added;
+typedef VEC(Added) AddedVec;
 
 typedef struct Owning {
     Resolver *r;
@@ -29,9 +29,12 @@ typedef struct Owning {
     int32_t **arrived; /* of a jump's target: what the slots hold there, or NULL */
     int32_t *
         holds; /* slot -> number of its tensor, 0: not known; below 0: of a tuple that was made here */
-    int32_t next; /* the next number; those of parameters begin at 1 */
-    size_t *made; /* of each number, the instruction whose result it is */
-    DropVec drops;
+    int32_t next;    /* the next number; those of parameters begin at 1 */
+    size_t *made;    /* of each number, the instruction whose result it is */
+    uint8_t *item;   /* of each number, which item of the frame it is, or 0 */
+    int32_t frame;   /* the slot of the parameter that is the frame, or -1 */
+    bool takes_item; /* something takes an item of it */
+    AddedVec added;
     bool reached; /* the instruction before leads here */
 } Owning;
 
@@ -180,15 +183,27 @@ static uint32_t owner_of(const Owning *o, int32_t tensor) {
     return tensor <= 0            ? OWN_NOT
            : is_param(o, tensor)  ? OWN_IF + (uint32_t)tensor - 1
            : is_called(o, tensor) ? OWN_CALLED
+           : o->item[tensor]      ? OWN_ITEM + o->item[tensor] - 1u
                                   : OWN_ALWAYS;
+}
+
+/* The owner where the tensor is taken over after instruction `at`. */
+static uint32_t take(Owning *o, size_t at, int32_t tensor) {
+    uint32_t owner = owner_of(o, tensor);
+    if (owner < OWN_ITEM)
+        return owner;
+    if (has(o->after + at * o->words, (uint32_t)o->frame))
+        return OWN_NOT; /* the frame is taken apart once more */
+    o->takes_item = true;
+    return owner;
 }
 
 static void own_operands(Owning *o, size_t at, int32_t to) {
     Instr *i = &o->r->instrs.data[at];
     bool is_site = instr_info(i)->b == PART_ROW_SITE || instr_info(i)->b == PART_ROW_ARGS;
     Site *site = is_site ? &o->r->sites.data[i->c] : NULL;
-    uint32_t n = i->op == CODE_BUILTIN                    ? 1
-                 : is_site                                ? site->nargs
+    uint32_t n = i->op == CODE_BUILTIN ? (site->nargs < OF_BUILTIN ? site->nargs : OF_BUILTIN)
+                 : is_site             ? site->nargs
                  : i->op == CODE_NEG || i->op == CODE_NOT ? 1
                                                           : 2;
     for (uint32_t k = 0; k < n && k < OWN_ARGS; k++) {
@@ -201,7 +216,7 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
                 site->spent = k + 1;
             continue;
         }
-        uint32_t owner = owner_of(o, tensor);
+        uint32_t owner = take(o, at, tensor);
         if (is_site) {
             if (!site->owner) {
                 site->owner = mem_bytes(OWN_ARGS);
@@ -248,7 +263,7 @@ static void give_arguments(Owning *o, size_t at) {
             i->a |= (int32_t)o->r->gives.len << 1;
         }
         gives->n = k + 1;
-        uint32_t owner = owner_of(o, tensor);
+        uint32_t owner = take(o, at, tensor);
         gives->owner[k] = (uint8_t)owner;
         gives->depends |= owner != OWN_ALWAYS;
         gives->always |= (uint64_t)(owner == OWN_ALWAYS) << k;
@@ -287,23 +302,23 @@ static void drop_unread(Owning *o, size_t at) {
             given |= o->holds[k] == tensor;
         if (given || made >= before || !may_be_tensor(o->r->origin.data[made]->type))
             continue;
-        vec_push(&o->drops, ((Drop){before, s, owner_of(o, tensor)}));
+        Instr drop = {CODE_DROP, (uint16_t)take(o, at, tensor), 0, slot(s), 0};
+        vec_push(&o->added, ((Added){before, drop}));
         forget_in(o->holds, o->nslots, tensor);
     }
 }
 
-/* Adds the DROPs, which are in order. */
-static void insert_drops(const Owning *o) {
+/* They are in order. */
+static void insert_added(const Owning *o) {
     Resolver *r = o->r;
-    size_t n = o->n + o->drops.len, *to = mem_bytes((o->n + 1) * sizeof *to), d = 0;
+    size_t n = o->n + o->added.len, *to = mem_bytes((o->n + 1) * sizeof *to), d = 0;
     Instr *instrs = mem_bytes(n * sizeof *instrs);
     Expr **origin = mem_new_n(Expr *, n);
     for (size_t at = 0, k = 0; at < o->n; at++) {
         to[at] = k;
-        for (; d < o->drops.len && o->drops.data[d].before == at; d++) {
-            const Drop *drop = &o->drops.data[d];
+        for (; d < o->added.len && o->added.data[d].before == at; d++) {
             origin[k] = r->origin.data[at];
-            instrs[k++] = (Instr){CODE_DROP, (uint16_t)drop->owner, 0, slot(drop->slot), 0};
+            instrs[k++] = o->added.data[d].instr;
         }
         origin[k] = r->origin.data[at];
         instrs[k++] = r->instrs.data[at];
@@ -320,6 +335,73 @@ static void insert_drops(const Owning *o) {
     r->instrs.len = r->origin.len = n;
 }
 
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+/* The parameter that is a frame of a derivative; of several, the first. */
+static int32_t find_frame(const Resolver *r) {
+    const Expr *fn = r->code->fn;
+    int32_t frame = -1;
+    for (uint32_t i = 0; i < r->code->nparams && !r->code->item && frame < 0; i++)
+        if (fn_has_frames(fn->fn, fn->fn->params[i]))
+            frame = (int32_t)i;
+    for (size_t at = 0; at < r->instrs.len && frame >= 0; at++)
+        if (written(&r->instrs.data[at]) == frame)
+            frame = -1;
+    return frame;
+}
+
+/* Whether a way leads from one instruction to a later one. */
+static bool leads_to(const Owning *o, size_t from, size_t to) {
+    bool *on = mem_bytes(to - from + 1);
+    memset(on, 0, to - from + 1);
+    on[0] = true;
+    for (size_t at = from; at < to; at++) {
+        const Instr *i = &o->r->instrs.data[at];
+        if (on[at - from] && instr_jumps(i) && (size_t)i->a <= to)
+            on[(size_t)i->a - from] = true;
+        if (on[at - from] && !instr_ends(i))
+            on[at + 1 - from] = true;
+    }
+    return on[to - from];
+}
+
+/* Whether the instruction reads an item behind the result from the frame, and no other on the same way does: the item
+ * has one name then. */
+static bool reads_item(const Owning *o, size_t at) {
+    const Instr *all = o->r->instrs.data, *i = &all[at];
+    if (i->op != CODE_PROJ || o->frame < 0 || i->b != slot(o->frame) || i->c < 1 ||
+        i->c > OWN_ITEMS || !may_be_tensor(o->r->origin.data[at]->type))
+        return false;
+    for (size_t k = 0; k < o->n; k++)
+        if (k != at && all[k].op == CODE_PROJ && all[k].b == i->b && all[k].c == i->c &&
+            leads_to(o, k < at ? k : at, k < at ? at : k))
+            return false;
+    return true;
+}
+
+/* Which items belong to a tuple alone: tensors that were made here and that no other slot read later holds. The first
+ * is the result, where it is a frame, which the caller reads. */
+static uint16_t items_owned(const Owning *o, size_t at) {
+    const Instr *i = &o->r->instrs.data[at];
+    const int32_t *row = o->holds + (i->b >> 4);
+    uint32_t owned = 0;
+    for (int32_t k = 1; k < i->c && k <= OWN_ITEMS; k++) {
+        bool alone = owner_of(o, row[k]) == OWN_ALWAYS && !is_read_later(o, at, i->a >> 4, row[k]);
+        for (int32_t j = 0; j < i->c && alone; j++)
+            alone = j == k || row[j] != row[k];
+        if (alone && may_be_tensor(o->r->origin.data[o->made[row[k]]]->type))
+            owned |= 1u << (k - 1);
+    }
+    return (uint16_t)owned;
+}
+
+/* What items of the frame the slots hold. Calls take other frames apart. */
+static void forget_items(Owning *o) {
+    for (uint32_t s = 0; s < o->nslots; s++)
+        if (o->holds[s] > 0 && o->item[o->holds[s]])
+            o->holds[s] = 0;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* The number of a result that is made here; of a call's, none that was made by one before. */
@@ -334,7 +416,7 @@ static int32_t number_result(Owning *o, size_t at, bool called) {
 static void give_result(Owning *o, size_t at) {
     Instr *i = &o->r->instrs.data[at];
     if ((i->b & 3) == BASE_SLOT && may_be_tensor(o->r->origin.data[at]->type))
-        i->x = (uint16_t)owner_of(o, o->holds[i->b >> 4]);
+        i->x = (uint16_t)take(o, at, o->holds[i->b >> 4]);
 }
 
 static void run_forward(Owning *o) {
@@ -348,6 +430,8 @@ static void run_forward(Owning *o) {
         meet_before(o, at);
         instr_reads(o->r, NULL, at, &reads);
         int32_t to = written(i);
+        if (i->op == CODE_TUPLE)
+            o->r->instrs.data[at].x = items_owned(o, at);
         if (takes(o->r, i))
             own_operands(o, at, to);
         /* the result may be the accumulator, whose shape may be read later */
@@ -366,10 +450,15 @@ static void run_forward(Owning *o) {
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
         bool called = instr_info(i)->result == RESULT_CALLED;
-        bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index);
+        if (called)
+            forget_items(o);
+        bool item = reads_item(o, at);
+        bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) || item;
         int32_t value = fresh || called       ? number_result(o, at, called)
                         : i->op == CODE_TUPLE ? -number_result(o, at, false)
                                               : 0;
+        if (item)
+            o->item[value] = (uint8_t)i->c;
         if (passed_on(o->r, i) >= 0)
             value = o->holds[passed_on(o->r, i)];
         if (to >= 0)
@@ -403,8 +492,17 @@ void own_code(Resolver *r) {
     o.holds = mem_bytes((o.nslots + 1) * sizeof *o.holds);
     memset(o.holds, 0, (o.nslots + 1) * sizeof *o.holds);
     o.made = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.made);
+    o.item = mem_bytes(o.n + r->code->nparams + 1);
+    memset(o.item, 0, o.n + r->code->nparams + 1);
+    o.frame = find_frame(r);
     if (find_live(&o))
         run_forward(&o);
-    if (o.drops.len)
-        insert_drops(&o);
+    if (o.takes_item) {
+        Instr owned = {CODE_OWNED, 0, 0, slot(o.frame), 0};
+        vec_push(&o.added, ((Added){0}));
+        memmove(o.added.data + 1, o.added.data, (o.added.len - 1) * sizeof *o.added.data);
+        o.added.data[0] = (Added){0, owned};
+    }
+    if (o.added.len)
+        insert_added(&o);
 }

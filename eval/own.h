@@ -23,6 +23,10 @@
  * (DROP): a loop that makes a gradient of 10 MB in each round and keeps none has one buffer, where it had fresh pages
  * until the next collection.
  *
+ * A frame of a derivative (Note [Frames] in passes/reverse/reverse.h) owns the tensors that nothing else refers to when it
+ * is made: the tuple says which (Tuple.owned), and OWNED hands them to the way back, which takes it apart for the last
+ * time. They are its own until it calls, as another frame may be taken apart then.
+ *
  * The cotangents of a tensor are owned, too, that a loop writes part by part, `{ a with [i] = v }`: of the sum that is
  * settled the part is read and made zero, and what was read of `a` is added, all in one tensor (eval/accumulate.c). */
 #ifndef EVAL_OWN_H

@@ -180,7 +180,7 @@ do_RETURN_OF : {
     const int32_t *from = code->lists + pc->b;
     const Instr *next_pc = fp[-1].pc;
     if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {
-        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R);
+        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R, pc->x);
         f = &SLOT(pc->a);
         goto return_value;
     }
@@ -510,13 +510,13 @@ do_DATA:
 
 do_TUPLE:
     SAVE();
-    SLOT(pc->a) = value_tuple(&SLOT(pc->b), (uint32_t)pc->c);
+    SLOT(pc->a) = owning_tuple(&SLOT(pc->b), (uint32_t)pc->c, pc->x);
     NEXT();
 
-    TUPLE_OF(, (uint32_t)pc->c, R)
-    TUPLE_OF(_2, 2, S)
-    TUPLE_OF(_3, 3, S)
-    TUPLE_OF(_4, 4, S)
+    TUPLE_OF(, (uint32_t)pc->c, R, pc->x)
+    TUPLE_OF(_2, 2, S, 0)
+    TUPLE_OF(_3, 3, S, 0)
+    TUPLE_OF(_4, 4, S, 0)
 
 do_PROJ : {
     const Value *v = R(pc->b);
@@ -790,7 +790,7 @@ EvalStatus machine_run(Interp *in, Closure *closure, Code *code, const Value *ar
     in->escape = outer;
     in->fp = frames;
     in->top = base;
-    in->owned = in->dying = 0;
+    in->owned = in->dying = in->owned_items = 0;
     if (status != EVAL_OK) {
         in->code = NULL;
         stack_trim(in);

@@ -91,8 +91,15 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
         name = cell_new(in, bytes);                                                                \
     }
 
+static inline Value owning_tuple(const Value *items, uint32_t n, uint32_t owned) {
+    Value v = value_tuple(items, n);
+    if (owned)
+        ((Tuple *)v.p)->owned = owned;
+    return v;
+}
+
 /* A tuple of `many` operands of a list, which `get` finds. */
-#define MAKE_TUPLE(at, list, many, get)                                                            \
+#define MAKE_TUPLE(at, list, many, get, owns)                                                      \
     do {                                                                                           \
         uint32_t all = (many);                                                                     \
         const int32_t *item = (list);                                                              \
@@ -100,6 +107,7 @@ static inline void cell_free(Interp *in, void *cell, size_t bytes) {
         NEW_CELL(Tuple, made, bytes)                                                               \
         *(void **)made = NULL;                                                                     \
         made->n = all;                                                                             \
+        made->owned = (owns);                                                                      \
         EACH_PART for (uint32_t part = 0; part < all; part++)                                      \
             copy_value(&made->items[part], get(item[part]));                                       \
         put_pointer(&(at), VAL_TUPLE, made);                                                       \
@@ -191,6 +199,9 @@ static inline void fill_hole(Value *base, Value v) {
     }                                                                                              \
     do_DROP:                                                                                       \
     drop_owned(in, *R(pc->b), pc->x);                                                              \
+    NEXT();                                                                                        \
+    do_OWNED:                                                                                      \
+    in->owned_items = frame_at(R(pc->b))->owned;                                                   \
     NEXT();
 
 #define RETURN_FORM(n)                                                                             \
@@ -245,9 +256,9 @@ static inline void fill_hole(Value *base, Value v) {
         NEXT();                                                                                    \
     }
 
-#define TUPLE_OF(form, n, get)                                                                     \
+#define TUPLE_OF(form, n, get, owns)                                                               \
     do_TUPLE_OF##form : {                                                                          \
-        MAKE_TUPLE(SLOT(pc->a), code->lists + pc->b, n, get);                                      \
+        MAKE_TUPLE(SLOT(pc->a), code->lists + pc->b, n, get, owns);                                \
         NEXT();                                                                                    \
     }
 

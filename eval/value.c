@@ -32,6 +32,7 @@ Value value_tuple(const Value *items, uint32_t n) {
         return value_unit();
     Tuple *t = mem_alloc(sizeof(Tuple) + n * sizeof(Value));
     t->n = n;
+    t->owned = 0;
     memcpy(t->items, items, n * sizeof(Value));
     return (Value){.tag = VAL_TUPLE, .p = t};
 }

@@ -35,6 +35,8 @@ typedef struct Value {
 
 typedef struct Tuple {
     uint32_t n;
+    uint32_t
+        owned; /* a bit for each item from 1 on: a tensor that nothing else refers to (eval/own.h) */
     Value items[];
 } Tuple;
 
