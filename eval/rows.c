@@ -471,21 +471,47 @@ static bool code_has_value(Interp *in, RowsCode *code, const Value *args, uint32
     return ok;
 }
 
-/* The code as a function of the rows, which captured the other values. */
-static Value open_function(Interp *in, RowsCode *code, const Value *given) {
+/* The code as a function of the rows, which captures the other values that it reads. */
+static Code *open_code(Interp *in, RowsCode *code) {
     const Fn *whole = code->code->fn->fn;
     if (!code->open) {
         Build b = {code->code->fn->span};
         code->open = b_fn(&b, "vmap", whole->params + code->ngiven, whole->nparams - code->ngiven,
                           whole->body);
     }
-    Code *open = code_of_fn(in, code->open);
+    return code_of_fn(in, code->open);
+}
+
+/* Which of these values the code captures as number i. */
+static uint32_t given_of(const RowsCode *code, const Code *open, uint32_t i) {
+    uint32_t k = 0;
+    while (k < code->ngiven && code->code->fn->fn->params[k] != open->captured[i])
+        k++;
+    return k;
+}
+
+static Value open_function(const RowsCode *code, Code *open, const Value *given) {
     Closure *c = closure_alloc(open);
-    for (uint32_t i = 0; i < open->ncaptured; i++)
-        for (uint32_t k = 0; k < code->ngiven; k++)
-            if (open->captured[i] == whole->params[k])
-                c->captured[i] = given[k];
+    for (uint32_t i = 0; i < open->ncaptured; i++) {
+        uint32_t k = given_of(code, open, i);
+        if (k < code->ngiven)
+            c->captured[i] = given[k];
+    }
     return (Value){.tag = VAL_CLOSURE, .p = c};
+}
+
+/* Leaves those of the values that the code reads: another, as a reference that it only names, may hold what a derivative
+ * follows. */
+static void keep_read(const RowsCode *code, const Code *open, Value *given) {
+    Value *read = mem_new_n(Value, code->ngiven + 1);
+    for (uint32_t k = 0; k < code->ngiven; k++)
+        read[k] = value_unit();
+    for (uint32_t i = 0; i < open->ncaptured; i++) {
+        uint32_t k = given_of(code, open, i);
+        if (k < code->ngiven)
+            read[k] = given[k];
+    }
+    memcpy(given, read, code->ngiven * sizeof *given);
 }
 
 /* vmap.plan(f, (x1, …)): (True, f at all rows, a function of these) where a derivative follows a value in them and there
@@ -512,11 +538,13 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
         return true;
     uint32_t n = code->ngiven + xs->n;
     Value *plain = mem_new_n(Value, n + 1);
+    Code *open = open_code(in, code);
+    keep_read(code, open, w.given.data);
     if (strip_all(call, w.given.data, code->ngiven, plain) &&
         strip_all(call, xs->items, xs->n, plain + code->ngiven) &&
         code_has_value(in, code, plain, n)) {
         answer[0] = value_bool(true);
-        answer[1] = open_function(in, code, w.given.data);
+        answer[1] = open_function(code, open, w.given.data);
         *out = value_tuple(answer, 2);
     }
     return !in->interrupt;
