@@ -18,6 +18,11 @@ void reverse_give_up(Program *p, const char *why) {
     reverse_refuse(p, why);
 }
 
+void reverse_outgrow(Program *p, const char *why) {
+    p->is_too_large |= !p->why;
+    reverse_give_up(p, why);
+}
+
 /* ---- what is made ---------------------------------------------------------------------------- */
 
 static void mark_reached(Instance *n);
@@ -305,6 +310,36 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
     return top;
 }
 
+static Program program_of(PassCtx *ctx, ReverseCode *code, bool prepares) {
+    return (Program){.ctx = ctx,
+                     .code = code,
+                     .merges = code->merges,
+                     .prepares = prepares,
+                     .most_work = MAX_WORK};
+}
+
+/* Begins with what was prepared before, split; false where that is as it was. What follows several choices in a row is
+ * copied for all their arms, so this reads little more than was read before. */
+static bool take_split(Program *p, const Program *before) {
+    const void *fn;
+    void *prepared;
+    bool any = false;
+    p->splits = true;
+    p->most_work = before->work + MORE_WORK;
+    p->typed = before->typed;
+    p->used = before->used;
+    for (size_t i = 0; map_next(&before->prepared, &i, &fn, &prepared);) {
+        Expr *made = map_find(&p->prepared, prepared);
+        if (!made)
+            made = split_choices(p->ctx, prepared);
+        any |= made != prepared;
+        map_set(&p->prepared, prepared, made);
+        map_set(&p->prepared, fn, made);
+        map_set(&p->prepared, made, made);
+    }
+    return any;
+}
+
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source, Known *given) {
     ReverseCode *code = mem_new(ReverseCode);
     code->merges = merges;
@@ -314,16 +349,21 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     Build b = {span_none()};
     code->of = b_var(&b, "f", b_some_type("f"));
     bool prepares = ctx->opt && opt_is_on(ctx->opt);
-    Program p;
-    Instance *top;
-    /* what was inlined may give a value two names, and what follows a choice may not know which one it has */
-    for (int attempt = prepares ? 0 : 1, end = prepares ? 4 : 3; attempt < end; attempt++) {
-        p = (Program){.ctx = ctx, .code = code, .merges = merges};
-        p.prepares = prepares && attempt % 2 == 0;
-        p.splits = attempt >= 2;
+    Program p = program_of(ctx, code, prepares), before, split;
+    Instance *top = derive(&p, kind, source);
+    before = p;
+    if (p.is_too_large && prepares) { /* what was inlined may be too much */
+        p = program_of(ctx, code, false);
         top = derive(&p, kind, source);
-        if (!p.why || !p.tries_again)
-            break;
+    }
+    split = program_of(ctx, code, prepares);
+    /* what follows a choice may not know which value it has */
+    if (p.tries_again && take_split(&split, &before)) {
+        const char *why = p.why;
+        p = split;
+        top = derive(&p, kind, source);
+        if (p.why)
+            p = (Program){.why = why, .tries_again = true};
     }
     code->why = p.why;
     code->lacks_function = p.lacks_function;

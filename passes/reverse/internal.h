@@ -280,10 +280,11 @@ typedef struct Program {
     bool merges;         /* Note [Merging]: values that are equal may become one */
     bool changed;        /* something was learnt: make the ways back again */
     VEC(Back *) waiting; /* the ways back that this round reached */
-    uint32_t work;
+    uint32_t work, most_work;
     uint32_t names;      /* of values with several names: pieces of code made in this round */
     const char *why;     /* the program is left to the twins; NULL: it is not */
     bool tries_again;    /* why: it may be taken where it is prepared otherwise */
+    bool is_too_large;   /* why: and that lies in how much there is of it */
     bool lacks_function; /* why: it may be taken where more functions are known */
 } Program;
 
@@ -292,6 +293,7 @@ enum {
     MAX_INSTANCES = 64,
     MAX_LEAVES = 24,
     MAX_WORK = 40000,
+    MORE_WORK = 1000, /* where choices are split */
     MAX_ROUNDS = 24,
     MAX_NAMES = 2000,
     MAX_BACKS = 6
@@ -301,9 +303,10 @@ enum {
 void reverse_refuse(Program *p, const char *why);
 /* The same where that lies in a function that is not known here. */
 void reverse_lack(Program *p, const char *why);
-/* The same where that lies in how much there is of it, or in which values have two names, and what is inlined and where
- * choices stand makes a difference. */
+/* The same where that lies in which values have two names, and where choices stand makes a difference. */
 void reverse_give_up(Program *p, const char *why);
+/* The same where that lies in how much there is of it, and what is inlined makes a difference, too. */
+void reverse_outgrow(Program *p, const char *why);
 
 /* Reading one function. */
 typedef struct Reader {

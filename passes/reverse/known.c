@@ -91,7 +91,7 @@ static Expr *run_passes(Program *p, Expr *fn) {
 
 static Expr *prepare(Program *p, Expr *fn) {
     Expr *known = map_find(&p->prepared, fn);
-    if (known || !(p->prepares || p->splits) || mem_stack_left() < SPARE_STACK)
+    if (known || mem_stack_left() < SPARE_STACK)
         return known ? known : fn;
     Expr *made = p->prepares ? run_passes(p, fn) : fn;
     if (p->splits)
@@ -280,8 +280,8 @@ bool mentions_active(Reader *r, Expr *e) {
     Size s = {&r->p->sizes, 0, false};
     add_size(&s, e);
     r->p->work += (uint32_t)(s.sum / 16);
-    if (s.deep || r->p->work > MAX_WORK) {
-        reverse_give_up(r->p, "the program is too large");
+    if (s.deep || r->p->work > r->p->most_work) {
+        reverse_outgrow(r->p, "the program is too large");
         return false;
     }
     VarVec vars = {0};

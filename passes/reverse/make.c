@@ -74,7 +74,7 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
             return n;
     }
     if (p->instances.len >= MAX_INSTANCES) {
-        reverse_give_up(p, "too many instances");
+        reverse_outgrow(p, "too many instances");
         return NULL;
     }
     Instance *n = instance_new(p, self, known, active, nslots, numbers);

@@ -25,8 +25,8 @@ Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e) {
         shape_note(r->n, var, e);
     }
     pass_visit(r->p->ctx);
-    if (++r->p->work > MAX_WORK)
-        reverse_give_up(r->p, "the program is too large");
+    if (++r->p->work > r->p->most_work)
+        reverse_outgrow(r->p, "the program is too large");
     return s;
 }
 
@@ -639,7 +639,7 @@ Expr *read_value(Reader *r, Expr *e) {
             break;
     }
     if (mem_stack_left() < SPARE_STACK) {
-        reverse_give_up(r->p, "forms are nested too deeply");
+        reverse_outgrow(r->p, "forms are nested too deeply");
         return e;
     }
     e = own_unfold(r, e);
@@ -741,7 +741,7 @@ void instance_read(Instance *n) {
     Reader r = {n, n->program, mem_new(Steps)};
     n->body = r.steps;
     if (mem_stack_left() < 2 * SPARE_STACK) {
-        reverse_give_up(r.p, "calls are nested too deeply");
+        reverse_outgrow(r.p, "calls are nested too deeply");
         return;
     }
     const Fn *f = n->fn->fn;

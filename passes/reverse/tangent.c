@@ -368,7 +368,7 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
             return n;
     }
     if (p->instances.len >= MAX_INSTANCES) {
-        reverse_give_up(p, "too many instances");
+        reverse_outgrow(p, "too many instances");
         return NULL;
     }
     Instance *n = instance_new(p, self, known, active, nslots, numbers);

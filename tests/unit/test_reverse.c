@@ -136,10 +136,14 @@ TEST(other_functions_keep_the_twins) {
     run("def written(x: float32) { let r = ref(x); r := !r * !r; !r }\n"
         "def twice_named(x: List[float32], c: bool) { let y = if (c) { x } else { Nil }; "
         "list.sum(y) * list.sum(x) }\n"
+        "def both(x: List[float32], p: (List[float32], float32)) -> float32 { match (x) {\n"
+        "Cons(h, t) => h * both(t, p) + list.sum(p.0), Nil => p.1 } }\n"
+        "def given_twice(x: List[float32]) { both(x, (x, 2.0)) }\n"
         "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n");
     check_left("written", "a form that is not taken yet");
     CHECK(work < 10); /* no other way to read it is tried */
     check_left("twice_named", "a result is another name of a value that is used elsewhere");
+    check_left("given_twice", "a call is given one value twice");
     check_left("given", "an active value reaches a function that is not known");
 }
 
