@@ -225,9 +225,22 @@ static bool is_result(const Group *g, uint32_t node) {
     return false;
 }
 
+/* Marks the nodes whose elements are read; of the others only a `like` takes the sizes. */
+static void find_computed(const Group *g, bool *computed) {
+    for (uint32_t i = g->nnodes; i-- > 0;) {
+        const Node *node = &g->nodes[i];
+        computed[i] |= is_result(g, i);
+        for (uint32_t k = 0; computed[i] && k < node->site.nargs; k++)
+            if (node->args[k] >= 0 && !(node->site.op->like_last && k + 1 == node->site.nargs))
+                computed[node->args[k]] = true;
+    }
+}
+
 /* One template of all nodes, their steps merged. The spares of the plan are left to its caller. */
 static Template *merge_nodes(const Group *g, Plan *plan, Tensor *const *in, uint32_t n) {
     Tensor *results[MAX_NODES];
+    bool computed[MAX_NODES] = {false};
+    find_computed(g, computed);
     for (uint32_t i = 0; i < g->nnodes; i++) {
         const Node *node = &g->nodes[i];
         Tensor *operands[MAX_ARGS];
@@ -242,9 +255,10 @@ static Template *merge_nodes(const Group *g, Plan *plan, Tensor *const *in, uint
         OutSpec spec;
         if (node->site.op->shape(&call, &spec) != 1)
             return NULL;
-        results[i] = is_result(g, i) ? tensor_blank(spec.dtype, spec.rank, spec.shape)
-                                     : plan_temp(plan, spec.dtype, spec.rank, spec.shape);
-        if (!node->site.op->lower(&call, &results[i], plan))
+        results[i] = is_result(g, i) || !computed[i]
+                         ? tensor_blank(spec.dtype, spec.rank, spec.shape)
+                         : plan_temp(plan, spec.dtype, spec.rank, spec.shape);
+        if (computed[i] && !node->site.op->lower(&call, &results[i], plan))
             return NULL;
     }
     plan_fuse(plan);

@@ -227,6 +227,18 @@ def step(k: int32, xs: Tensor[(50, 3), float64]) -> Tensor[(50, 3), float64] {
 sum(step(n, full(0.5, shape=[50, 3])))
 """)
 
+# The sums only give their shapes, and nobody computes them.
+program("sums whose shapes are taken", 4, 71992, 0, """
+let x: Tensor[(?,), float64] = full(0.5, shape=[n * 0 + 3000]);
+def step(k: int32, c: Tensor[(?,), float64], a: Tensor[(?,), float64]) -> Tensor[(?,), float64] {
+  if (k == 0) { c } else {
+    let d = collapse_sum_like(c, a + x);
+    step(k - 1, concatenate((collapse_sum_like(d, a + x * 2.0)[1:], [0.25]), axis=0), a)
+  }
+}
+sum(step(n, x, x * 0.5))
+""")
+
 program("three states, one of them handed on as it is", 1, 12000, 24000, """
 def step(n: int32, x: Tensor[(3000,), float32], y: Tensor[(3000,), float32], z: Tensor[(3000,), float32]) {
   let kept = stop_gradient(x);
