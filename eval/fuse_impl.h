@@ -6,7 +6,7 @@
 #include "eval/fuse.h"
 
 enum {
-    MAX_NODES = 32,  /* operators in a group */
+    MAX_NODES = 48,  /* operators in a group */
     MAX_LEAVES = 16, /* a kernel has RECIPE_MAX_OPERANDS operands, results among them */
     MAX_ARGS = 4,
     GROUP_OPERANDS = MAX_LEAVES,

@@ -250,7 +250,7 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
-program("the gradient of formulas on records of vectors whose sizes are open", 11, 528000, 456000, """
+program("the gradient of formulas on records of vectors whose sizes are open", 8, 528000, 240000, """
 type Vec[s] { Vec { x: Tensor[s, float64], y: Tensor[s, float64] } }
 def turn[s](a: Tensor[s, float64], v: Vec[s]) -> Vec[s] {
   let (c, d) = (cos(a), sin(a));
