@@ -19,14 +19,20 @@
 
 #include <string.h>
 
-enum { MOST_BELOW = 32 };
+enum {
+    MOST_BELOW = 32,
+    MOST_SUMMED = 8,  /* operands: a group of operators has few, these among them */
+    MOST_VISITED = 64 /* shapes until they are found */
+};
 
-extern const Op op_expand_like, op_full_like, op_index_add, op_reshape_like, op_reverse,
+extern const Op op_add, op_expand_like, op_full_like, op_index_add, op_reshape_like, op_reverse,
     op_scatter_elements, op_take_add;
 
 struct Shape {
-    Expr *like; /* the variable from which it came; NULL: an operator made it */
-    Map below;  /* Shape -> itself: those that broadcast to it */
+    Expr *like;             /* the variable from which it came; NULL: an operator made it */
+    Map below;              /* Shape -> itself: those that broadcast to it */
+    const Shape *const *of; /* those that were broadcast together and gave it, or NULL */
+    uint32_t nof;
 };
 
 static const Shape scalar;
@@ -125,6 +131,12 @@ static const Shape *join(Instance *n, const Expr *call, const Shape *const *of) 
             return of[i];
     }
     Shape *made = shape_given(n, call, of, &is_new);
+    if (is_new) {
+        const Shape **parts = mem_new_n(const Shape *, call->nargs);
+        memcpy(parts, of, call->nargs * sizeof *parts);
+        made->of = parts;
+        made->nof = call->nargs;
+    }
     for (uint32_t i = 0; is_new && i < call->nargs; i++) {
         if (of[i] == &scalar)
             continue;
@@ -247,58 +259,162 @@ Expr *shape_operand(const RuleUse *use, const Expr *call, const Shape *of) {
     return NULL;
 }
 
-/* Marks each variable that is read for more than its shape. */
+typedef struct Reads {
+    uint64_t walk; /* marks each variable that is read for more than its shape */
+    Map reshaped;  /* Var -> itself: `reshape_like` reads its shape, which is no part of a group */
+} Reads;
+
 static void find_reads(void *ctx, Expr *e) {
-    const uint64_t *walk = ctx;
+    Reads *reads = ctx;
     for (; e->kind == EXPR_LET; e = e->body)
         find_reads(ctx, e->a);
     if (e->kind == EXPR_VAR)
-        e->var->walk = *walk;
-    if (!walk_enter(*walk, e))
+        e->var->walk = reads->walk;
+    if (!walk_enter(reads->walk, e))
         return;
     if (e->like) /* for its dtype */
         find_reads(ctx, e->like);
-    bool like = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && takes_shape_of_last(e) &&
-                e->args[e->nargs - 1]->kind == EXPR_VAR;
-    if (!like) {
+    Expr *like = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && takes_shape_of_last(e)
+                     ? e->args[e->nargs - 1]
+                     : NULL;
+    if (!like || like->kind != EXPR_VAR) {
         expr_each_child(e, find_reads, ctx);
         return;
     }
+    if (e->a->op == &op_reshape_like)
+        map_set(&reads->reshaped, like->var, like->var);
     for (uint32_t i = 0; i + 1 < e->nargs; i++)
         find_reads(ctx, e->args[i]);
 }
 
-Expr *shape_of_kept(Instance *n, Expr *code, VarVec *vars) {
-    Subst s = {0};
-    Map kept = {0}; /* Shape -> a variable that has it and is kept */
-    bool *elements = mem_new_n(bool, vars->len + 1);
-    uint64_t walk = walk_new();
-    find_reads(&walk, code);
-    for (size_t i = 0; i < vars->len; i++)
-        elements[i] = vars->data[i]->walk == walk;
-    for (int only = 0; only < 2; only++)
-        for (size_t i = 0; i < vars->len; i++) {
-            Var *v = vars->data[i], *other;
-            if (elements[i] == only || type_resolve(v->type)->tag != TY_TENSOR)
-                continue;
-            const Shape *shape = shape_of_atom(n, NULL, expr_var(v, code->span));
-            if (!(other = map_find(&kept, shape)))
-                map_set(&kept, shape, v);
-            else if (only)
-                map_set(&s.vars, v, expr_var(other, code->span));
-        }
-    if (!s.vars.len)
-        return code;
+/* Whether a tensor of the type may have any sizes. */
+static bool has_open_sizes(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    int64_t size;
+    if (!type_get_rank(t, &rank, &dims))
+        return true;
+    for (uint32_t i = 0; i < rank; i++)
+        if (type_get_int(dims[i], &size))
+            return false;
+    return true;
+}
+
+/* Whether w may stand for v in an operator, as far as the dtype and the number of axes go. */
+static bool has_form_of(const Var *w, const Var *v) {
+    DType t, u;
+    uint32_t rank, other;
+    Type **dims;
+    if (type_resolve(w->type)->tag != TY_TENSOR || !type_get_dtype(v->type, &t) ||
+        !type_get_dtype(w->type, &u) || t != u)
+        return false;
+    return !type_get_rank(v->type, &rank, &dims) ||
+           (type_get_rank(w->type, &other, &dims) && rank == other);
+}
+
+/* Kept variables whose shapes broadcast together to one. */
+typedef struct Sum {
+    Var *operands[MOST_SUMMED];
+    uint32_t n, visited;
+} Sum;
+
+/* Adds those of the shape; false where there are none, too many, or some of another form than v. */
+static bool add_operands(Sum *sum, const Map *kept, const Shape *shape, const Var *v) {
+    Var *one = map_find(kept, shape);
+    if (++sum->visited > MOST_VISITED || (!one && !shape->nof))
+        return false;
+    for (uint32_t i = 0; !one && i < shape->nof; i++)
+        if (shape->of[i] != &scalar && !add_operands(sum, kept, shape->of[i], v))
+            return false;
+    for (uint32_t i = 0; i < sum->n; i++)
+        if (one == sum->operands[i])
+            one = NULL;
+    if (!one)
+        return true;
+    if (sum->n == MOST_SUMMED || !has_form_of(one, v))
+        return false;
+    sum->operands[sum->n++] = one;
+    return true;
+}
+
+/* A sum of kept variables that has the shape of v and its type; NULL where there is none. */
+static Expr *find_sum(const Map *kept, const Shape *shape, Var *v, Span span) {
+    Build b = {span};
+    Sum sum = {.n = 0};
+    if (!has_open_sizes(v->type) || !add_operands(&sum, kept, shape, v) || !sum.n)
+        return NULL;
+    Expr *e = expr_var(sum.operands[0], span);
+    for (uint32_t i = 1; i < sum.n; i++) {
+        Expr **two = mem_new_n(Expr *, 2);
+        two[0] = e;
+        two[1] = expr_var(sum.operands[i], span);
+        e = b_op(&b, &op_add, two, 2, v->type);
+    }
+    return e;
+}
+
+/* Note [Shapes of sums]. A value that only gives its shape, to which operands of unknown sizes were broadcast, is not kept
+ * where these are: the way back reads the shape of their sum instead, which nobody computes, since a group of operators
+ * takes no more than the shape of a `like`.
+ *
+ *   fn (x, y) { let v = x * y; sin(v * 2.0) … }      back:   collapse_sum_like(ct, v)   becomes   collapse_sum_like(ct, x + y)
+ */
+typedef struct Keeping {
+    Instance *n;
+    Map kept; /* Shape -> a variable that has it and is kept */
+    Subst others;
+    Span span;
+} Keeping;
+
+/* whole: v is kept in any case. sums: whether a sum may stand for it. */
+static void keep_shape(Keeping *k, Var *v, bool whole, bool sums) {
+    const Shape *shape = shape_of_atom(k->n, NULL, expr_var(v, k->span));
+    Var *other = map_find(&k->kept, shape);
+    Expr *sum = !other && sums ? find_sum(&k->kept, shape, v, k->span) : NULL;
+    if (sum)
+        map_set(&k->others.vars, v, sum);
+    else if (!other)
+        map_set(&k->kept, shape, v);
+    else if (!whole && other != v)
+        map_set(&k->others.vars, v, expr_var(other, k->span));
+}
+
+static bool is_broadcast(Instance *n, Var *v, Span span) {
+    return shape_of_atom(n, NULL, expr_var(v, span))->nof > 0;
+}
+
+/* Puts what takes the place of variables into the list of those that are free. */
+static void replace_vars(const Map *others, VarVec *vars) {
     Map seen = {0};
     size_t left = 0;
     for (size_t i = 0; i < vars->len; i++) {
-        const Expr *other = map_find(&s.vars, vars->data[i]);
+        const Expr *other = map_find(others, vars->data[i]);
         Var *v = other ? other->var : vars->data[i];
-        if (map_enter(&seen, v))
+        if (v && map_enter(&seen, v)) /* NULL is a sum, whose operands are in the list */
             vars->data[left++] = v;
     }
     vars->len = left;
-    return expr_substitute(&s, code);
+}
+
+Expr *shape_of_kept(Instance *n, Expr *code, VarVec *vars) {
+    enum { WHOLE, SHAPES, BROADCASTS, ROUNDS };
+    Keeping k = {.n = n, .span = code->span};
+    Reads reads = {.walk = walk_new()};
+    bool *whole = mem_new_n(bool, vars->len + 1);
+    find_reads(&reads, code);
+    for (size_t i = 0; i < vars->len; i++)
+        whole[i] = vars->data[i]->walk == reads.walk;
+    for (int round = WHOLE; round < ROUNDS; round++)
+        for (size_t i = 0; i < vars->len; i++) {
+            Var *v = vars->data[i];
+            bool waits = round == SHAPES && is_broadcast(n, v, k.span);
+            if (whole[i] == (round == WHOLE) && !waits && type_resolve(v->type)->tag == TY_TENSOR)
+                keep_shape(&k, v, whole[i], round == BROADCASTS && !map_has(&reads.reshaped, v));
+        }
+    if (!k.others.vars.len)
+        return code;
+    replace_vars(&k.others.vars, vars);
+    return expr_substitute(&k.others, code);
 }
 
 Type *shape_type(const Expr *call, const Shape *const *args, const Shape *s) {

@@ -239,6 +239,16 @@ def step(k: int32, c: Tensor[(?,), float64], a: Tensor[(?,), float64]) -> Tensor
 sum(step(n, x, x * 0.5))
 """)
 
+program("steps of a loop whose sizes are open, with gradient", 125, 2711840, 1176000, """
+def turn(x, y) { x * concatenate(([1.0], y[:-1]), axis=0) }
+def run(x: Tensor[(?,), float64]) {
+  loop(10, fn (y) { let a = turn(x, y); let b = turn(x, y + a); y + 0.1 * (a + 2.0 * b) }, zeros_like(x))
+}
+let x: Tensor[(?,), float64] = full(0.5, shape=[n * 0 + 3000]);
+def step(k: int32, x) { if (k == 0) { x } else { step(k - 1, x - 0.01 * deriv(fn (x) { sum(run(x)) })(x)) } }
+sum(step(n, x))
+""")
+
 program("three states, one of them handed on as it is", 1, 12000, 24000, """
 def step(n: int32, x: Tensor[(3000,), float32], y: Tensor[(3000,), float32], z: Tensor[(3000,), float32]) {
   let kept = stop_gradient(x);
