@@ -4,6 +4,8 @@
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
+#include "passes/subst.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -345,13 +347,53 @@ static Var *first_name(Instance *n, Var *v) {
     }
 }
 
+/* Whether the value is a part of a tensor that the way back has the first names of all for. */
+static bool is_part_of_read(Instance *n, const Step *s, const Map *firsts) {
+    bool is_call = s && (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR) && !s->rec && s->e &&
+                   s->e->kind == EXPR_CALL && s->e->a->kind == EXPR_OP;
+    if (!is_call || s->e->a->op != &op_index || shape_is_scalar(s->e->type))
+        return false;
+    VarVec read = {0};
+    expr_free_vars(s->e, &read);
+    for (size_t i = 0; i < read.len; i++)
+        if (!map_has(firsts, first_name(n, read.data[i])))
+            return false;
+    return true;
+}
+
+/* The same code, which reads parts of a tensor that it reads again: a frame keeps the tensor alone. */
+static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars) {
+    Map firsts = {0};
+    for (size_t i = 0; i < vars->len; i++)
+        map_set(&firsts, first_name(n, vars->data[i]), vars->data[i]);
+    size_t left = 0;
+    for (size_t i = 0; i < vars->len; i++) {
+        Var *v = vars->data[i];
+        const Step *s = map_find(&n->made_by, v);
+        if (first_name(n, v) != v || !is_part_of_read(n, s, &firsts)) {
+            vars->data[left++] = v;
+            continue;
+        }
+        map_remove(&firsts, v);
+        VarVec read = {0};
+        expr_free_vars(s->e, &read);
+        Subst named = {0};
+        for (size_t k = 0; k < read.len; k++)
+            map_set(&named.vars, read.data[k],
+                    expr_var(map_find(&firsts, first_name(n, read.data[k])), code->span));
+        code = expr_let(v, expr_substitute(&named, s->e), code);
+    }
+    vars->len = left;
+    return code;
+}
+
 /* The same code, of first names: a frame holds no value twice, and none for a shape that another one has. vars: those that
  * are free in it, as expr_free_vars finds them. */
 static Expr *by_first_names(Instance *n, Expr *code, VarVec *vars) {
     VarVec others = {0}, firsts = {0};
     expr_free_vars(code, &others);
     if (n->program->merges)
-        code = shape_of_kept(n, code, &others);
+        code = read_parts_again(n, shape_of_kept(n, code, &others), &others);
     Map seen;
     MapRoom room;
     map_begin(&seen, &room);
