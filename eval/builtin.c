@@ -4,6 +4,7 @@
 
 #include "eval/ad.h"
 #include "eval/machine.h"
+#include "types/core/builtin.h"
 
 static const Builtin table[] = {
 #define BUILTIN(name, nargs, fn, effects) {name, nargs, fn},
@@ -15,10 +16,8 @@ static const Builtin table[] = {
 };
 
 const Builtin *builtin_find(const Symbol *name) {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (sym_intern(table[i].name) == name)
-            return &table[i];
-    return NULL;
+    int number = builtin_number(name->text);
+    return number < 0 ? NULL : &table[number];
 }
 
 Diag *builtin_fail(const BuiltinCall *call, DiagCode code, const char *fmt, ...) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/build.h"
 
+#include "types/core/builtin.h"
+
 #include <stdarg.h>
-#include <string.h>
 
 Type *b_some_type(const char *name) { return type_param(sym_intern(name), KIND_TYPE); }
 
@@ -50,18 +51,15 @@ typedef enum Gives {
 } Gives;
 
 static Gives builtin_gives(const char *name) {
-    static const struct {
-        const char *name;
-        Gives gives;
-    } table[] = {
-#define AD(name, nargs, fn, effects, gives) {name, GIVES_##gives},
+    static const Gives table[] = {
+#define AD(name, nargs, fn, effects, gives) GIVES_##gives,
 #include "types/core/ad.def"
 #undef AD
     };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].gives;
-    BUG("no builtin `%s`", name);
+    size_t number = (size_t)builtin_number(name);
+    if (number >= sizeof table / sizeof *table)
+        BUG("no derivative makes `%s`", name);
+    return table[number];
 }
 
 static Type *type_of_builtin(const char *name, Expr **args, uint32_t n) {

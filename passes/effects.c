@@ -15,8 +15,7 @@
 
 #include "base/weak.h"
 #include "ops/elementwise.h"
-
-#include <string.h>
+#include "types/core/builtin.h"
 
 /* What is known of a definition, as long as that lives: it keeps neither the definition nor its value. */
 typedef struct Definition {
@@ -223,21 +222,16 @@ static bool op_fails(const Expr *call) {
 }
 
 static unsigned effects_of_builtin(const char *name) {
-    static const struct {
-        const char *name;
-        unsigned effects;
-    } table[] = {
-#define BUILTIN(name, nargs, fn, effects) {name, effects},
-#define AD(name, nargs, fn, effects, gives) {name, effects},
+    static const unsigned table[] = {
+#define BUILTIN(name, nargs, fn, effects) effects,
+#define AD(name, nargs, fn, effects, gives) effects,
 #include "types/core/ad.def"
 #include "types/core/builtin.def"
 #undef AD
 #undef BUILTIN
     };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return table[i].effects;
-    return EFFECT_ALL;
+    int number = builtin_number(name);
+    return number < 0 ? EFFECT_ALL : table[number];
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */
