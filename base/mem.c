@@ -13,7 +13,11 @@
  *
  * Note [Whole cells]. The collector adds a byte to what GC_MALLOC is asked for, so that a pointer to the end of an
  * object keeps it, and does not scan the word that this byte is in. A cell of 32 bytes would become one of 48. Cells are
- * of a kind of their own, which is scanned to its last word; nobody keeps only the end of one. */
+ * of a kind of their own, which is scanned to its last word; nobody keeps only the end of one.
+ *
+ * Note [Lists of free memory]. GC_MALLOC finds out which thread asks, 80 instructions. All memory of the collector is used
+ * on one thread (Note [One thread] in repl/api.c), so small blocks come from lists of our own, which are static roots:
+ * the collector hands out several at once, each with that one byte. */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -47,7 +51,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum { RESERVE = 16 << 20, PIN_BUCKETS = 1024 };
+enum { RESERVE = 16 << 20, PIN_BUCKETS = 1024, LISTS = 65 };
 
 typedef struct RootsCallback {
     MemRootsFn fn;
@@ -73,6 +77,10 @@ static Suspended *suspended;
 static Pin *pins[PIN_BUCKETS];
 static void (*oom_handler)(size_t wanted);
 static __attribute__((used)) int cell_kind; /* see Note [Whole cells]; under stress nobody asks */
+#ifndef RLY_GC_STRESS
+static void *
+    *lists[LISTS]; /* free blocks by granules, linked by their first words, zeroed behind them */
+#endif
 static size_t heap_limit;
 static size_t stack_most;             /* of a stack; 0: not yet asked */
 static _Thread_local char *stack_low; /* lowest usable address of the stack in use */
@@ -195,8 +203,22 @@ static inline void stress(void) {
 #endif
 }
 
+/* See Note [Lists of free memory]. */
 void *mem_alloc(size_t bytes) {
     stress();
+#ifndef RLY_GC_STRESS
+    size_t granules = bytes / GC_GRANULE_BYTES + 1;
+    if (granules < LISTS) {
+        void **p = lists[granules];
+        if (!p)
+            GC_generic_malloc_many(granules * GC_GRANULE_BYTES, GC_I_NORMAL, (void **)&p);
+        if (p) {
+            lists[granules] = *p;
+            *p = NULL;
+            return p;
+        }
+    }
+#endif
     return GC_MALLOC(bytes ? bytes : 1);
 }
 
@@ -207,7 +229,7 @@ void *mem_cells(size_t bytes) {
     void *cells = NULL;
     GC_generic_malloc_many((bytes + GC_GRANULE_BYTES - 1) / GC_GRANULE_BYTES * GC_GRANULE_BYTES,
                            cell_kind, &cells);
-    return cells ? cells : mem_alloc(bytes); /* which says that memory is exhausted */
+    return cells ? cells : GC_MALLOC(bytes); /* which says that memory is exhausted */
 #endif
 }
 

@@ -423,6 +423,28 @@ TEST(whole_cells) {
     CHECK_INT((int)n, MANY);
 }
 
+/* Each block is referred to by the one before alone, and nothing else is in the blocks of lists. */
+TEST(blocks_of_all_sizes_are_apart_and_zero) {
+    enum { SIZES = 1200, MANY = 8 * SIZES };
+    char *first = NULL, **last = &first;
+    for (size_t i = 0; i < MANY; i++) {
+        size_t bytes = sizeof(char *) + i % SIZES;
+        char *block = mem_alloc(bytes);
+        for (size_t k = 0; k < bytes; k++)
+            CHECK(block[k] == 0);
+        memset(block + sizeof(char *), (int)(i % 251 + 1), bytes - sizeof(char *));
+        *last = block;
+        last = (char **)block;
+        if (i % 2000 == 0)
+            mem_collect();
+    }
+    size_t i = 0;
+    for (char *block = first; block; block = *(char **)block, i++)
+        for (size_t k = sizeof(char *); k < sizeof(char *) + i % SIZES; k++)
+            CHECK((unsigned char)block[k] == i % 251 + 1);
+    CHECK_INT((int)i, MANY);
+}
+
 int main(void) {
     RUN(floats);
     RUN(float_texts_read_back);
@@ -443,5 +465,6 @@ int main(void) {
     RUN(root_callbacks);
     RUN(limits);
     RUN(whole_cells);
+    RUN(blocks_of_all_sizes_are_apart_and_zero);
     return check_result();
 }
