@@ -11,6 +11,19 @@
 
 enum { FEW = 8 };
 
+/* Note [Storage of walks]. Walks follow each other by the thousand, and what their maps need beyond the room on the stack was
+ * a quarter of all memory that passes took. Storage that such a map leaves waits for the next one, by its size: zero but
+ * for its first entry, whose key is the next of that size and whose value is its index. */
+enum { LEAST_STORAGE = 2 * MAP_ROOM, STORAGES = 9 };
+static MapEntry *storages[STORAGES]; /* of LEAST_STORAGE << i entries */
+
+static MapEntry **storages_of(size_t cap) {
+    int i = 0;
+    while (i < STORAGES && (size_t)LEAST_STORAGE << i < cap)
+        i++;
+    return i < STORAGES && (size_t)LEAST_STORAGE << i == cap ? &storages[i] : NULL;
+}
+
 static size_t index_size(const Map *m) { return m->cap * 2; } /* a power of two */
 
 static size_t slot_of(const Map *m, const void *key) {
@@ -46,31 +59,56 @@ static void insert_index(Map *m, const void *key, size_t position) {
     m->index[i] = (uint32_t)position + 1;
 }
 
+static const MapRoom no_room; /* of maps that begin with none */
+
 void map_begin(Map *m, MapRoom *room) {
+    if (!room) {
+        *m = (Map){.room = &no_room};
+        return;
+    }
     memset(room->index, 0, sizeof room->index);
     *m = (Map){.entries = room->entries, .index = room->index, .cap = MAP_ROOM, .room = room};
 }
 
 void map_end(Map *m) {
-    if (m->room && m->entries != m->room->entries) {
+    bool is_apart = m->room && m->cap && m->entries != m->room->entries;
+    MapEntry **same = is_apart ? storages_of(m->cap) : NULL;
+    if (same) {
+        memset(m->entries, 0, sizeof(MapEntry) * m->used);
+        m->entries[0] = (MapEntry){*same, m->index};
+        *same = m->entries;
+    } else if (is_apart) {
         mem_free(m->entries);
         mem_free(m->index);
     }
     *m = (Map){0};
 }
 
+/* Room for so many entries; what waits for a walk is taken where m is the map of one. */
+static void find_storage(Map *m) {
+    MapEntry **same = m->room ? storages_of(m->cap) : NULL;
+    if (same && *same) {
+        m->entries = *same;
+        m->index = m->entries[0].value;
+        *same = (MapEntry *)(uintptr_t)m->entries[0].key;
+        m->entries[0] = (MapEntry){NULL, NULL};
+    } else {
+        m->entries = mem_new_n(MapEntry, m->cap);
+        if (m->cap > FEW)
+            m->index = mem_bytes(sizeof(uint32_t) * index_size(m));
+    }
+    if (m->index)
+        memset(m->index, 0, sizeof(uint32_t) * index_size(m));
+}
+
 static void rehash(Map *m) {
     Map smaller = *m;
     const MapEntry *old = m->entries;
-    size_t old_used = m->used, cap = 4;
+    size_t old_used = m->used, cap = m->room ? LEAST_STORAGE : 4;
     while (cap < m->len * 2)
         cap *= 2;
-    /* Where memory runs out here, the map stays as it was. */
-    Map larger = {.cap = cap, .len = m->len, .entries = mem_new_n(MapEntry, cap), .room = m->room};
-    if (cap > FEW) {
-        larger.index = mem_bytes(sizeof(uint32_t) * index_size(&larger));
-        memset(larger.index, 0, sizeof(uint32_t) * index_size(&larger));
-    }
+    Map larger = {.cap = cap, .len = m->len, .room = m->room};
+    find_storage(&larger); /* where memory runs out here, the map stays as it was */
     *m = larger;
     for (size_t i = 0; i < old_used; i++)
         if (old[i].key) {

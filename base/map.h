@@ -28,7 +28,7 @@ typedef struct Map {
     const MapRoom *room; /* where a map of one walk began; or NULL */
 } Map;
 
-/* An empty map that begins in the room. Nobody copies it, and who began it ends it: that gives its memory back at once.
+/* An empty map that begins in the room; NULL: it has none. Nobody copies it, and who began it ends it: its memory serves the next such map.
  * One that is left by a jump is collected. */
 void map_begin(Map *m, MapRoom *room);
 void map_end(Map *m);

@@ -29,6 +29,7 @@ INTERFACES = {
 PROCESS = {
     "repl/api.c": ({"library"}, "the thread that all sessions of relay.h share"),
     "base/diag.c": ({"bug_handler"}, "what a bug of ours does: set by tests, once"),
+    "base/map.c": ({"storages"}, "memory of maps that are over, for the next ones"),
     "base/mem.c": ({"cell_kind", "done", "heap_limit", "lists", "nroots_callbacks", "old_push_other_roots", "oom_handler",
                     "pins", "roots_callbacks", "roots_callbacks_cap", "stack_low", "stack_most", "suspended"},
                    "the collector is the process's"),
