@@ -103,7 +103,7 @@ static bool is_attr_use(const Expr *e) {
     return expr_calls_builtin(e, "ad.attr") && e->nargs == 1 && e->args[0]->kind == EXPR_STRING;
 }
 
-static Expr *copy_one(Subst *s, Expr *e);
+static Expr *copy_of(Subst *s, Expr *e);
 
 /* Where a copy of a node stands: Note [Inlined calls]. */
 static const Inlined *site_of_copy(Subst *s, const Inlined *own) {
@@ -122,7 +122,7 @@ static const Inlined *site_of_copy(Subst *s, const Inlined *own) {
 static Expr **copy_args(Subst *s, Expr **args, uint32_t n) {
     Expr **copy = mem_new_n(Expr *, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
-        copy[i] = expr_substitute(s, args[i]);
+        copy[i] = copy_of(s, args[i]);
     return copy;
 }
 
@@ -148,19 +148,19 @@ static Expr *copy_fn(Subst *s, Expr *e) {
     }
     const Inlined *site = s->site; /* what the function does, it does in activations of its own */
     s->site = NULL;
-    copy->fn->body = expr_substitute(s, e->fn->body);
+    copy->fn->body = copy_of(s, e->fn->body);
     s->site = site;
     return copy;
 }
 
 static Expr *copy_match(Subst *s, Expr *e) {
     Expr *copy = expr_copy(e);
-    copy->a = expr_substitute(s, e->a);
+    copy->a = copy_of(s, e->a);
     copy->arms = mem_new_n(Arm, e->narms ? e->narms : 1);
     for (uint32_t i = 0; i < e->narms; i++) {
         copy->arms[i].pattern = copy_pattern(s, e->arms[i].pattern);
-        copy->arms[i].guard = e->arms[i].guard ? expr_substitute(s, e->arms[i].guard) : NULL;
-        copy->arms[i].body = expr_substitute(s, e->arms[i].body);
+        copy->arms[i].guard = e->arms[i].guard ? copy_of(s, e->arms[i].guard) : NULL;
+        copy->arms[i].body = copy_of(s, e->arms[i].body);
     }
     return copy;
 }
@@ -172,7 +172,7 @@ static Expr *copy_chain(Subst *s, Expr *e) {
         Expr *copy = expr_copy(e);
         if (e->var && e->rec)
             copy->var = fresh_var(s, e->var);
-        copy->a = expr_substitute(s, e->a);
+        copy->a = copy_of(s, e->a);
         if (e->var && !e->rec)
             copy->var = fresh_var(s, e->var);
         if (s->mono && e->var && !e->rec && !e->var->scheme && core_is_closed(copy->a->type))
@@ -181,7 +181,7 @@ static Expr *copy_chain(Subst *s, Expr *e) {
             copy->inlined = site_of_copy(s, e->inlined);
         vec_push(&links, copy);
     }
-    Expr *result = expr_substitute(s, e);
+    Expr *result = copy_of(s, e);
     for (size_t i = links.len; i-- > 0;) {
         links.data[i]->body = result;
         if (s->mono)
@@ -217,23 +217,23 @@ static Expr *copy_one(Subst *s, Expr *e) {
         return copy_match(s, e);
     Expr *copy = expr_copy(e);
     if (e->a)
-        copy->a = expr_substitute(s, e->a);
+        copy->a = copy_of(s, e->a);
     if (e->nargs)
         copy->args = copy_args(s, e->args, e->nargs);
     if (e->b)
-        copy->b = expr_substitute(s, e->b);
+        copy->b = copy_of(s, e->b);
     if (e->c)
-        copy->c = expr_substitute(s, e->c);
+        copy->c = copy_of(s, e->c);
     if (e->nsizes)
         copy->sizes = copy_args(s, e->sizes, e->nsizes);
     if (e->like)
-        copy->like = expr_substitute(s, e->like);
+        copy->like = copy_of(s, e->like);
     if (e->nchecks) {
         copy->checks = mem_new_n(Check, e->nchecks);
         for (uint32_t i = 0; i < e->nchecks; i++) {
             copy->checks[i] = e->checks[i];
-            copy->checks[i].found = expr_substitute(s, e->checks[i].found);
-            copy->checks[i].expected = expr_substitute(s, e->checks[i].expected);
+            copy->checks[i].found = copy_of(s, e->checks[i].found);
+            copy->checks[i].expected = copy_of(s, e->checks[i].expected);
         }
     }
     if (e->attrs && s->call && attrs_have_refs(e->attrs))
@@ -246,7 +246,7 @@ static bool is_kept(const Subst *s, const Expr *e) {
     return e->kind != EXPR_VAR && !s->mono && expr_is_leaf(e);
 }
 
-Expr *expr_substitute(Subst *s, Expr *e) {
+static Expr *copy_of(Subst *s, Expr *e) {
     Expr *known = is_kept(s, e) ? e : map_find(&s->copied, e);
     if (known)
         return known;
@@ -256,5 +256,13 @@ Expr *expr_substitute(Subst *s, Expr *e) {
     if (s->site && copy != e && e->kind != EXPR_VAR)
         copy->inlined = site_of_copy(s, e->inlined);
     map_set(&s->copied, e, copy);
+    return copy;
+}
+
+Expr *expr_substitute(Subst *s, Expr *e) {
+    MapRoom room;
+    map_begin(&s->copied, &room);
+    Expr *copy = copy_of(s, e);
+    map_end(&s->copied);
     return copy;
 }

@@ -8,7 +8,7 @@
 
 typedef struct Subst {
     Map vars;   /* Var -> Expr that stands for it */
-    Map copied; /* Expr -> its copy: sharing survives */
+    Map copied; /* Expr -> its copy, while one is made: sharing survives */
     const Expr *
         call; /* the operator's call that a rule is expanded for, or NULL: it says the attributes */
     bool
@@ -18,7 +18,7 @@ typedef struct Subst {
     Map sites;           /* Inlined of a part of e -> the same within `site` */
 } Subst;
 
-/* A copy of e: bound variables are fresh, free ones replaced as `s->vars` says. */
+/* A copy of e: bound variables are fresh, free ones replaced as `s->vars` says. What two copies share is copied twice. */
 Expr *expr_substitute(Subst *s, Expr *e);
 
 #endif
