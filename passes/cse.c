@@ -409,6 +409,7 @@ Expr *pass_cse(PassCtx *ctx, Expr *e) {
     Expr *result = e->kind == EXPR_FN || e->kind == EXPR_LET ? find(&f, e)
                                                              : find_statement(&f, e, &before);
     leave_scope(&f, mark);
+    effects_end(f.effects);
     if (f.steps >= MOST_STEPS) {
         pass_note(ctx, "cse gave up after %d expressions", MOST_STEPS);
         return e;

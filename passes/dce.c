@@ -98,5 +98,7 @@ Expr *pass_dce(PassCtx *ctx, Expr *e) {
     e = clean(&c, e);
     map_end(&c.done);
     map_end(&c.used);
+    if (c.effects)
+        effects_end(c.effects);
     return e;
 }

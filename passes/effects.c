@@ -440,9 +440,11 @@ static void reach_all(Reached *reached, Expr *e) {
 
 /* Computes the definitions again and again until none changes. */
 static void settle(Reached *reached) {
-    Map latent = {0};
+    Map latent;
+    map_begin(&latent, NULL);
     for (bool learned = true; learned;) {
         Round r = {.state = reached->state, .latent = &latent};
+        map_begin(&r.nodes, NULL);
         for (size_t i = 0; i < reached->found.len; i++) {
             Definition *d = reached->found.data[i].definition;
             unsigned now = d->latent | effects_in(&r, reached->found.data[i].body);
@@ -450,7 +452,9 @@ static void settle(Reached *reached) {
             d->latent = now;
         }
         learned = r.learned;
+        map_end(&r.nodes);
     }
+    map_end(&latent);
 }
 
 unsigned effects_of_calling(PassCtx *ctx, Global *g) {
@@ -471,11 +475,19 @@ Effects *effects_new(PassCtx *ctx, Expr *root) {
     reach_all(&reached, root);
     settle(&reached);
     Effects *effects = mem_new(Effects);
+    map_begin(&effects->latent, NULL);
     do {
+        map_end(&effects->last.nodes);
         effects->last = (Round){.state = reached.state, .latent = &effects->latent};
+        map_begin(&effects->last.nodes, NULL);
         (void)effects_in(&effects->last, root);
     } while (effects->last.learned);
     return effects;
+}
+
+void effects_end(Effects *effects) {
+    map_end(&effects->last.nodes);
+    map_end(&effects->latent);
 }
 
 unsigned effects_at(Effects *effects, Expr *e) { return effects_in(&effects->last, e); }

@@ -21,9 +21,10 @@ typedef enum Effect {
     EFFECT_ALL = 127,
 } Effect;
 
-/* The effects of an expression and all its parts. */
+/* The effects of an expression and all its parts. Who asks often ends them: other walks get their memory. */
 typedef struct Effects Effects;
 Effects *effects_new(PassCtx *ctx, Expr *root);
+void effects_end(Effects *effects);
 
 /* What evaluating e, a part of the root or made of its parts, may do. The functions that e makes do
  * theirs when they are called. */
