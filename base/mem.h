@@ -30,6 +30,15 @@ void mem_free(void *p);
  * them. For who makes very many of one size and keeps the list where the collector sees it. */
 void *mem_cells(size_t bytes);
 
+/* One scanned, zeroed cell, of a list for that size alone that the collector sees. Nothing may be kept by a pointer to
+ * the end of a cell. */
+static inline void *mem_cell(void **list, size_t bytes) {
+    void **cell = *list ? *list : mem_cells(bytes);
+    *list = *cell;
+    *cell = NULL;
+    return cell;
+}
+
 #define mem_new(T) ((T *)mem_alloc(sizeof(T)))
 #define mem_new_n(T, n) ((T *)mem_alloc(sizeof(T) * (size_t)(n)))
 

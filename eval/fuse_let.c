@@ -29,7 +29,7 @@ static void count_uses(void *ctx, Expr *e) {
         return;
     }
     expr_each_child(e, count_uses, r);
-    if (e->like)
+    if ((e->kind == EXPR_LIT || e->kind == EXPR_ZERO) && e->like)
         count_uses(r, e->like);
 }
 

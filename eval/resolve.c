@@ -670,7 +670,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
 void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps) {
     uint32_t mark = r->top;
     Opcode op = arith_opcode(e);
-    if (e->kind == EXPR_IF && !e->like) {
+    if (e->kind == EXPR_IF) {
         bool is_and = e->c->kind == EXPR_LIT && !e->c->i, is_or = e->b->kind == EXPR_LIT && e->b->i;
         if (is_and || is_or) {
             Expr *second = is_or ? e->c : e->b; /* of `x || False` both hold */

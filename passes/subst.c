@@ -222,13 +222,13 @@ static Expr *copy_one(Subst *s, Expr *e) {
         copy->args = copy_args(s, e->args, e->nargs);
     if (e->b)
         copy->b = copy_of(s, e->b);
-    if (e->c)
+    if (e->kind == EXPR_IF)
         copy->c = copy_of(s, e->c);
     if (e->nsizes)
         copy->sizes = copy_args(s, e->sizes, e->nsizes);
-    if (e->like)
+    if ((e->kind == EXPR_LIT || e->kind == EXPR_ZERO) && e->like)
         copy->like = copy_of(s, e->like);
-    if (e->nchecks) {
+    if (e->kind == EXPR_CHECK) {
         copy->checks = mem_new_n(Check, e->nchecks);
         for (uint32_t i = 0; i < e->nchecks; i++) {
             copy->checks[i] = e->checks[i];

@@ -108,8 +108,10 @@ static Expr *twin_children(Twin *t, Expr *e) {
     Expr *copy = expr_copy(e);
     copy->a = e->a ? twin_expr(t, e->a) : NULL;
     copy->b = e->b ? twin_expr(t, e->b) : NULL;
-    copy->c = e->c ? twin_expr(t, e->c) : NULL;
-    copy->args = twin_args(t, e->args, e->nargs);
+    if (e->kind == EXPR_IF)
+        copy->c = twin_expr(t, e->c);
+    if (e->nargs)
+        copy->args = twin_args(t, e->args, e->nargs);
     return copy;
 }
 

@@ -272,8 +272,6 @@ static void find_reads(void *ctx, Expr *e) {
         e->var->walk = reads->walk;
     if (!walk_enter(reads->walk, e))
         return;
-    if (e->like) /* for its dtype */
-        find_reads(ctx, e->like);
     Expr *like = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && takes_shape_of_last(e)
                      ? e->args[e->nargs - 1]
                      : NULL;

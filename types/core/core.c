@@ -13,7 +13,8 @@
 /* ---- construction ---------------------------------------------------------------------------- */
 
 Var *var_new(const Symbol *name, Type *type, Span span) {
-    Var *v = mem_new(Var);
+    static void *cells;
+    Var *v = mem_cell(&cells, sizeof *v);
     v->name = name;
     v->type = type;
     v->span = span;
@@ -21,8 +22,13 @@ Var *var_new(const Symbol *name, Type *type, Span span) {
     return v;
 }
 
+static Expr *expr_room(void) {
+    static void *cells;
+    return mem_cell(&cells, sizeof(Expr));
+}
+
 Expr *expr_new(ExprKind kind, Type *type, Span span) {
-    Expr *e = mem_new(Expr);
+    Expr *e = expr_room();
     e->kind = kind;
     e->type = type;
     e->span = span_inside(span);
@@ -208,7 +214,7 @@ Expr *expr_proj(Expr *tuple, uint32_t index, Type *type, Span span) {
 }
 
 Expr *expr_copy(const Expr *e) {
-    Expr *copy = mem_new(Expr);
+    Expr *copy = expr_room();
     *copy = *e;
     return copy;
 }
@@ -236,9 +242,9 @@ static Expr **find_slot(Expr *e, uint32_t i) {
                                            : NULL;
     case EXPR_FN: return i == 0 ? &e->fn->body : NULL;
     case EXPR_LET: return i == 0 ? &e->a : i == 1 ? &e->body : NULL;
-    case EXPR_IF:
+    case EXPR_IF: return i == 0 ? &e->a : i == 1 ? &e->b : i == 2 ? &e->c : NULL;
     case EXPR_WRITE:
-    case EXPR_EQUAL: return i == 0 ? &e->a : i == 1 ? &e->b : i == 2 ? &e->c : NULL;
+    case EXPR_EQUAL: return i == 0 ? &e->a : i == 1 ? &e->b : NULL;
     case EXPR_MATCH:
         if (i == 0)
             return &e->a;
@@ -324,7 +330,8 @@ bool expr_calls_builtin(const Expr *e, const char *name) {
 /* A copy whose slots are its own. A changed function is another function: it has no twins. */
 static Expr *copy_with_slots(const Expr *e) {
     Expr *copy = expr_copy(e);
-    set_args(copy, e->args, e->nargs);
+    if (e->nargs)
+        set_args(copy, e->args, e->nargs);
     if (e->nsizes) {
         copy->sizes = mem_new_n(Expr *, e->nsizes);
         for (uint32_t i = 0; i < e->nsizes; i++)

@@ -203,17 +203,25 @@ typedef struct Inlined {
  * only those use them that call nothing which may walk. A mark says nothing of the program: a copy may have one. */
 struct Expr {
     ExprKind kind;
-    bool rec;      /* LET */
-    bool partial;  /* MATCH: `match?` */
-    bool negate;   /* EQUAL */
-    bool is_float; /* LIT: written as a float */
+    bool rec : 1;      /* LET */
+    bool partial : 1;  /* MATCH: `match?` */
+    bool negate : 1;   /* EQUAL */
+    bool is_float : 1; /* LIT: written as a float */
     bool
-        own_cells; /* TUPLE, UPDATE, CALL of a constructor: Note [Own cells] in passes/own_cells.h */
-    uint8_t tail;  /* CALL: TailKind, where expr_mark_tails saw its function */
-    uint8_t mode;  /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
-    uint8_t drop;  /* CALL: how many leading letters of the calling code's path the callee's path
-                        leaves out (Note [Twins] in passes/grad.h) */
-    bool is_left;  /* GRAD: `derive` has tried all ways to make code of it, in vain */
+        own_cells : 1; /* TUPLE, UPDATE, CALL of a constructor: Note [Own cells] in passes/cells.h */
+    bool is_left : 1;  /* GRAD: `derive` has tried all ways to make code of it, in vain */
+    uint8_t tail;      /* CALL: TailKind, where expr_mark_tails saw its function */
+    uint8_t mode;      /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
+    uint8_t drop; /* CALL: how many leading letters of the calling code's path the callee's path
+                            leaves out (Note [Twins] in passes/grad.h) */
+    union {
+        int32_t index;     /* PROJ, FIELD, DIM_OF */
+        uint32_t text_len; /* STRING */
+    };
+    uint32_t nargs, nsizes;
+    union {
+        uint32_t narms, nchecks;
+    };
     uint64_t walk; /* Note [Marks of walks] */
     Span span;
     Type *type;
@@ -232,21 +240,25 @@ struct Expr {
         Type
             *zero_type; /* ZERO; DIM_OF: until inference settles it, the declared size; GRAD_VMAP */
     };
-    size_t text_len;
-    int32_t index; /* PROJ, FIELD, DIM_OF */
-    uint32_t nargs;
-    Expr **args;                /* CALL, TUPLE, TENSOR, UPDATE; INDEX: the integers, in order */
-    const Symbol **field_names; /* UPDATE: nargs of them */
-    Expr *a, *b, *c;            /* children as each kind says; CALL: a is the callee */
-    Expr *body;                 /* LET */
-    Expr *like;                 /* LIT: NULL, or a tensor expression whose dtype it takes */
-    const Attrs *attrs;         /* CALL of an operator; INDEX: one string attribute `spec` */
-    uint32_t nsizes, narms, nchecks;
-    /* CALL of an operator whose attrs hold sizes (ATTR_DIM) that are no constants: one int64 expression for each, in
-     * order; evaluated after the arguments, and put in their place as ATTR_INT */
-    Expr **sizes;
-    Arm *arms;              /* MATCH */
-    Check *checks;          /* CHECK */
+    Expr *a; /* children as each kind says; CALL: a is the callee */
+    union {
+        Expr *b;
+        Expr *body; /* LET */
+    };
+    union {          /* read only where the kind, or a number, says that it is there */
+        Expr **args; /* CALL, TUPLE, TENSOR, UPDATE; INDEX: the integers, in order */
+        Expr *c;     /* IF */
+        Expr *like;  /* LIT, ZERO: NULL, or a tensor expression whose dtype it takes */
+    };
+    union { /* likewise */
+        /* CALL of an operator whose attrs hold sizes (ATTR_DIM) that are no constants: one int64 expression for each, in
+         * order; evaluated after the arguments, and put in their place as ATTR_INT */
+        Expr **sizes;
+        const Symbol **field_names; /* UPDATE: nargs of them */
+        Arm *arms;                  /* MATCH */
+        Check *checks;              /* CHECK */
+    };
+    const Attrs *attrs;     /* CALL of an operator; INDEX: one string attribute `spec` */
     const Inlined *inlined; /* NULL: it stands where it was written */
 };
 

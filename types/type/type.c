@@ -33,7 +33,8 @@ uint32_t type_next_id(void) {
 }
 
 static Type *new_type(TypeTag tag, Kind kind) {
-    Type *t = mem_new(Type);
+    static void *cells;
+    Type *t = mem_cell(&cells, sizeof *t);
     t->tag = tag;
     t->kind = kind;
     return t;
