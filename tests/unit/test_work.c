@@ -377,16 +377,8 @@ TEST(calls_of_one_operator_share_a_tangent) {
               2);
 }
 
-/* What a session leaves behind when it has ended: next to nothing. */
-TEST(sessions_end) {
-    enum { SESSIONS = 20, LEFT = 16 << 10 };
-    size_t before = 0;
-    for (int i = 0; i < 2 * SESSIONS; i++) {
-        if (i == SESSIONS) {
-            session = NULL;
-            mem_collect();
-            before = mem_heap_bytes();
-        }
+static size_t heap_after_sessions(int n) {
+    for (int i = 0; i < n; i++) {
         begin();
         enter("let r = ref(Nil); r := map(fn (x) { x * 2 }, range(100)); grad(fn (x) { x * x "
               "})(3.0)");
@@ -394,8 +386,20 @@ TEST(sessions_end) {
     }
     session = NULL;
     mem_collect();
-    size_t after = mem_heap_bytes();
-    CHECK(after < before + SESSIONS * LEFT);
+    return mem_heap_bytes();
+}
+
+/* What a session leaves behind when it has ended: next to nothing. A word that only looks like a pointer may keep one
+ * alive at times, so the least of several rounds counts. */
+TEST(sessions_end) {
+    enum { SESSIONS = 20, LEFT = 16 << 10, ROUNDS = 4 };
+    size_t least = SIZE_MAX, before = heap_after_sessions(SESSIONS);
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t after = heap_after_sessions(SESSIONS), more = after > before ? after - before : 0;
+        least = more < least ? more : least;
+        before = after;
+    }
+    CHECK(least < SESSIONS * LEFT);
 }
 
 int main(void) {
