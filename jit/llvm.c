@@ -38,15 +38,18 @@ static bool target_init(char why[256]) {
     LLVMInitializeNativeAsmPrinter();
     static const char *const options[] = {"relay", "-disable-lsr"};
     LLVMParseCommandLineOptions(2, options, "");
+    /* these are copies, and NULL where there is no memory for one */
     state.triple = LLVMGetDefaultTargetTriple();
+    state.cpu = LLVMGetHostCPUName();
+    state.features = LLVMGetHostCPUFeatures();
+    if (!state.triple || !state.cpu || !state.features)
+        emit_out_of_memory();
     char *message = NULL;
     if (LLVMGetTargetFromTriple(state.triple, &state.target, &message)) {
-        snprintf(why, 256, "LLVM has no target for %s: %s", state.triple, message);
+        snprintf(why, 256, "LLVM has no target for %s: %s", state.triple, message ? message : "");
         LLVMDisposeMessage(message);
         return false;
     }
-    state.cpu = LLVMGetHostCPUName();
-    state.features = LLVMGetHostCPUFeatures();
     state.ready = true;
     return true;
 }
