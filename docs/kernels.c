@@ -11,21 +11,23 @@
 
 /* ---- the call of the example ----------------------------------------------------------------- */
 
+typedef struct Wanted {
+    const Op *op;
+    Expr *call;
+} Wanted;
+
+static bool is_wanted(void *ctx, const Expr *e) {
+    Wanted *w = ctx;
+    bool is_index = e->kind == EXPR_INDEX && w->op == &op_index;
+    bool is = is_index || (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op == w->op);
+    if (is)
+        w->call = (Expr *)(uintptr_t)e;
+    return is;
+}
+
 static Expr *find_call(Expr *e, const Op *op) {
-    if (!e)
-        return NULL;
-    bool is_index = e->kind == EXPR_INDEX && op == &op_index;
-    if (is_index || (e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op == op))
-        return e;
-    Expr *const parts[] = {e->a, e->b, e->c, e->body};
-    Expr *found = NULL;
-    for (int i = 0; i < 4 && !found; i++)
-        found = find_call(parts[i], op);
-    for (uint32_t i = 0; i < e->nargs && !found; i++)
-        found = find_call(e->args[i], op);
-    if (!found && e->kind == EXPR_FN)
-        found = find_call(e->fn->body, op);
-    return found;
+    Wanted w = {op, NULL};
+    return e && expr_any(e, is_wanted, &w) ? w.call : NULL;
 }
 
 static Expr *core_of_example(Session *s, const Op *op) {

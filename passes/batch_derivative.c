@@ -45,11 +45,20 @@ Row *batch_zeros(Batch *m, const Row *x, const Expr *call) {
     return fill(m, x, &op_zeros_like, call);
 }
 
+/* Whether only the run knows if the cotangent, one for all rows, is there: it is what a function gave. */
+static bool may_be_absent(const Row *ct) {
+    return ct->e && !ct->has_rows && type_resolve(ct->type)->tag == TY_PARAM;
+}
+
 /* ct in the form of x, with zeros where it is absent. */
 static Row *make_dense(Batch *m, const Row *x, const Row *ct, const Expr *call) {
     Type *t = type_resolve(x->type);
     if (row_is_unit(ct))
         return fill(m, x, &op_zeros_like, call);
+    if (may_be_absent(ct))
+        return row_depends(x)
+                   ? give_up(m, call)
+                   : row_same(b_builtin(&m->b, call->a->symbol->text, x->e, ct->e, NULL), x->type);
     if (ct->when) {
         Row *yes = make_dense(m, x, ct->yes, call);
         Row *no = yes ? make_dense(m, x, ct->no, call) : NULL;
