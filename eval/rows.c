@@ -511,7 +511,8 @@ static void keep_read(const RowsCode *code, const Code *open, Value *given) {
         if (k < code->ngiven)
             read[k] = given[k];
     }
-    memcpy(given, read, code->ngiven * sizeof *given);
+    if (code->ngiven)
+        memcpy(given, read, code->ngiven * sizeof *given);
 }
 
 /* vmap.plan(f, (x1, …)): (True, f at all rows, a function of these) where a derivative follows a value in them and there
