@@ -81,18 +81,31 @@ static bool reads_tangent(const Rule *rule, uint32_t n, uint32_t i) {
     return !gives_tuple(rule, n) || !rule_ignores(rule, i);
 }
 
+/* Whether the cotangent that the rule gives has a type of all values of x's form. A rule that chooses by attributes has
+ * that of its choices together, which says too much: each choice of `nn.matmul` has other sizes. */
+static bool has_open_type(const Expr *linear, bool tuple, uint32_t i, const Var *x) {
+    uint32_t rank;
+    Type **dims, *ct = type_resolve(linear->type), *of = type_resolve(x->type);
+    if (tuple)
+        ct = ct->tag == TY_TUPLE && i < ct->nargs ? type_resolve(ct->args[i]) : NULL;
+    return !ct || ct->tag != TY_TENSOR || of->tag != TY_TENSOR || type_get_rank(of, &rank, &dims) ||
+           !type_get_rank(ct, &rank, &dims);
+}
+
 /* fn (x1, …, v, t1, …) { vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 }, with () for a tangent that is not there,
- * and without those of arguments that the rule ignores. */
-static Expr *tangent_function(const Rule *rule, const Expr *call) {
+ * and without those of arguments that the rule ignores. shared: for all arguments of these forms; NULL where the rule's types
+ * are not open enough. */
+static Expr *tangent_function(const Rule *rule, const Expr *call, bool shared) {
     Build b = {span_none()};
     uint32_t n = call->nargs, nparams = 0;
     Var **params = mem_new_n(Var *, 2 * n + 1);
     Expr **all = mem_new_n(Expr *, n + 2), **tangents = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        params[nparams] = b_var(&b, "x", type_of_form(call->args[i]->type));
+        params[nparams] = b_var(&b, "x",
+                                shared ? type_of_form(call->args[i]->type) : call->args[i]->type);
         all[i] = b_ref(&b, params[nparams++]);
     }
-    params[nparams] = b_var(&b, "v", type_of_form(call->type));
+    params[nparams] = b_var(&b, "v", shared ? type_of_form(call->type) : call->type);
     Expr *v = all[n] = b_ref(&b, params[nparams++]);
     Var *ct = b_var(&b, "ct", type_deriv(v->type));
     all[n + 1] = b_ref(&b, ct);
@@ -101,6 +114,8 @@ static Expr *tangent_function(const Rule *rule, const Expr *call) {
         tangents[i] = b_unit(&b);
         if (!reads_tangent(rule, n, i))
             continue;
+        if (shared && !has_open_type(linear, gives_tuple(rule, n), i, params[i]))
+            return NULL;
         params[nparams] = b_var(&b, "t", b_some_type("t"));
         tangents[i] = b_ref(&b, params[nparams++]);
     }
@@ -134,13 +149,16 @@ static Expr *definition_of(PassCtx *ctx, Expr *fn) {
 static Expr *get_tangent(PassCtx *ctx, const Rule *rule, const Expr *call) {
     Map *tangents = &grad_state(ctx)->tangents;
     if (call->nsizes || attrs_have_sizes(call->attrs))
-        return tangent_function(rule, call); /* sizes are known where the call stands */
+        return tangent_function(rule, call, false); /* sizes are known where the call stands */
     Tangent *first = map_find(tangents, call->a->op);
     for (const Tangent *t = first; t; t = t->next)
         if (serves(t, rule, call))
             return t->callee;
+    Expr *fn = tangent_function(rule, call, true);
+    if (!fn)
+        return tangent_function(rule, call, false);
     Tangent *made = mem_new(Tangent);
-    Expr *callee = definition_of(ctx, tangent_function(rule, call));
+    Expr *callee = definition_of(ctx, fn);
     *made = (Tangent){call->attrs, call->nargs, rule->fn, callee, first};
     map_set(tangents, call->a->op, made);
     return made->callee;
