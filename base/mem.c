@@ -77,10 +77,8 @@ static Suspended *suspended;
 static Pin *pins[PIN_BUCKETS];
 static void (*oom_handler)(size_t wanted);
 static __attribute__((used)) int cell_kind; /* see Note [Whole cells]; under stress nobody asks */
-#ifndef RLY_GC_STRESS
-static void *
-    *lists[LISTS]; /* free blocks by granules, linked by their first words, zeroed behind them */
-#endif
+/* Free blocks by granules, linked by their first words, zeroed behind them; under stress nobody asks. */
+static __attribute__((used)) void **lists[LISTS];
 static size_t heap_limit;
 static size_t stack_most;             /* of a stack; 0: not yet asked */
 static _Thread_local char *stack_low; /* lowest usable address of the stack in use */
