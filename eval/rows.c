@@ -500,19 +500,18 @@ static Value open_function(const RowsCode *code, Code *open, const Value *given)
     return (Value){.tag = VAL_CLOSURE, .p = c};
 }
 
-/* Leaves those of the values that the code reads: another, as a reference that it only names, may hold what a derivative
- * follows. */
-static void keep_read(const RowsCode *code, const Code *open, Value *given) {
-    Value *read = mem_new_n(Value, code->ngiven + 1);
+/* The values as the code takes them outside of all derivatives: strip_all, but for those that it does not read. Such a one,
+ * as a reference that is only named, may hold what a derivative follows. */
+static bool strip_given(const BuiltinCall *call, const RowsCode *code, const Code *open,
+                        const Value *given, Value *to) {
     for (uint32_t k = 0; k < code->ngiven; k++)
-        read[k] = value_unit();
+        to[k] = given[k];
     for (uint32_t i = 0; i < open->ncaptured; i++) {
         uint32_t k = given_of(code, open, i);
-        if (k < code->ngiven)
-            read[k] = given[k];
+        if (k < code->ngiven && !strip_all(call, given + k, 1, to + k))
+            return false;
     }
-    if (code->ngiven)
-        memcpy(given, read, code->ngiven * sizeof *given);
+    return true;
 }
 
 /* vmap.plan(f, (x1, …)): (True, f at all rows, a function of these) where a derivative follows a value in them and there
@@ -540,8 +539,7 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
     uint32_t n = code->ngiven + xs->n;
     Value *plain = mem_new_n(Value, n + 1);
     Code *open = open_code(in, code);
-    keep_read(code, open, w.given.data);
-    if (strip_all(call, w.given.data, code->ngiven, plain) &&
+    if (strip_given(call, code, open, w.given.data, plain) &&
         strip_all(call, xs->items, xs->n, plain + code->ngiven) &&
         code_has_value(in, code, plain, n)) {
         answer[0] = value_bool(true);
