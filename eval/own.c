@@ -239,11 +239,8 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
 
 /* Whether an argument of a call is of a type without tensors that could be written over. */
 static bool is_scalar(const Expr *call, uint32_t k) {
-    if (call->kind != EXPR_CALL || k >= call->nargs || !call->args[k]->type)
-        return false;
-    uint32_t rank;
-    Type **dims, *t = type_resolve(call->args[k]->type);
-    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && !rank;
+    return call->kind == EXPR_CALL && k < call->nargs && call->args[k]->type &&
+           type_has_rank0(call->args[k]->type);
 }
 
 /* The arguments that a tail call hands over: each tensor that stands in one argument alone. */

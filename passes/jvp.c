@@ -34,12 +34,6 @@ static bool is_of_dtype(Type *t, DType *dtype) {
     return t->tag == TY_TENSOR && type_get_dtype(t, dtype);
 }
 
-static bool is_scalar(Type *t) {
-    uint32_t rank;
-    Type **dims;
-    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && !rank;
-}
-
 /* Whether code for arguments of the one type serves those of the other: they have one dtype, and both are scalars or
  * neither is. */
 static bool has_form(Type *a, Type *b) {
@@ -53,14 +47,15 @@ static bool has_form(Type *a, Type *b) {
         return same;
     }
     bool known = is_of_dtype(a, &s);
-    return known == is_of_dtype(b, &t) && (!known || (s == t && is_scalar(a) == is_scalar(b)));
+    return known == is_of_dtype(b, &t) &&
+           (!known || (s == t && type_has_rank0(a) == type_has_rank0(b)));
 }
 
 /* A type of all arguments that have the form of one. */
 static Type *type_of_form(Type *t) {
     DType dtype;
     t = type_resolve(t);
-    if (is_of_dtype(t, &dtype) && is_scalar(t))
+    if (is_of_dtype(t, &dtype) && type_has_rank0(t))
         return type_scalar(dtype);
     if (is_of_dtype(t, &dtype))
         return type_tensor(type_param(sym_intern("s"), KIND_SHAPE), type_dtype(dtype));

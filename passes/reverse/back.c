@@ -351,7 +351,7 @@ static Var *first_name(Instance *n, Var *v) {
 static bool is_part_of_read(Instance *n, const Step *s, const Map *firsts) {
     bool is_call = s && (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR) && !s->rec && s->e &&
                    s->e->kind == EXPR_CALL && s->e->a->kind == EXPR_OP;
-    if (!is_call || s->e->a->op != &op_index || shape_is_scalar(s->e->type))
+    if (!is_call || s->e->a->op != &op_index || type_has_rank0(s->e->type))
         return false;
     VarVec read = {0};
     expr_free_vars(s->e, &read);

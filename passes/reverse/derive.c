@@ -61,12 +61,7 @@ static Type *tensor_type(Type *t, const char *name) {
                                                                        : b_some_type(name);
 }
 
-static bool is_scalar(Type *t) {
-    uint32_t rank;
-    Type **dims;
-    t = type_resolve(t);
-    return t->tag == TY_TENSOR && core_is_closed(t) && type_get_rank(t, &rank, &dims) && !rank;
-}
+static bool is_scalar(Type *t) { return type_has_rank0(t) && core_is_closed(t); }
 
 static Expr *ones_like(const Build *b, Expr *y) {
     DType t;

@@ -459,8 +459,6 @@ typedef struct RuleUse {
 } RuleUse;
 
 /* ---- shape.c: Note [Known shapes] ---- */
-/* Whether tensors of the type have no axes. */
-bool shape_is_scalar(Type *t);
 /* The shape of an atom. own: what is known beside what n knows, or NULL. */
 const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom);
 /* That of an operator's result; NULL: nothing is known of it. */

@@ -380,7 +380,7 @@ static bool adds_number(const Expr *call) {
     const char *spec = call->args[3]->text;
     bool element = type_get_rank(type_resolve(call->args[1]->type), &rank, &dims) &&
                    strlen(spec) == rank && strspn(spec, "icw") == rank;
-    return shape_is_scalar(call->args[2]->type) && !element;
+    return type_has_rank0(call->args[2]->type) && !element;
 }
 
 void way_builtin(Way *w, Step *s, Expr *ct) {

@@ -379,7 +379,7 @@ static void drop_link_unread(Block *block, const Expr *v) {
 /* What the rule of a sum gives, settled or not. */
 static bool is_expansion(const Expr *e) {
     return e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->a->op == &op_expand_like &&
-           shape_is_scalar(e->args[0]->type) && !attrs_bool(e->attrs, "average");
+           type_has_rank0(e->args[0]->type) && !attrs_bool(e->attrs, "average");
 }
 
 /* A cotangent that is one number everywhere, as that of what is summed, is added as this number: no frame keeps the part
@@ -400,7 +400,7 @@ static Expr *number_of(Block *block, Expr *ct) {
 
 static bool is_integer(const Expr *e) {
     if (e->kind != EXPR_CALL)
-        return shape_is_scalar(e->type) && (e->kind == EXPR_VAR || e->kind == EXPR_LIT);
+        return type_has_rank0(e->type) && (e->kind == EXPR_VAR || e->kind == EXPR_LIT);
     for (uint32_t i = 0; i < e->nargs; i++)
         if (e->args[i]->kind == EXPR_CALL)
             return false;

@@ -99,7 +99,7 @@ static bool keeps_little(const Expr *e) {
         return false;
     const Ctor *ctor = is_record ? t->decl->ctors[0] : NULL;
     for (uint32_t i = 0; i < (is_record ? ctor->nfields : t->nargs); i++)
-        if (i != (uint32_t)e->index && !shape_is_scalar(is_record ? ctor->fields[i] : t->args[i]))
+        if (i != (uint32_t)e->index && !type_has_rank0(is_record ? ctor->fields[i] : t->args[i]))
             return false;
     return true;
 }
@@ -109,8 +109,8 @@ static bool pattern_keeps_little(const Instance *n, const Pattern *p) {
     switch (p->kind) {
     case PAT_LIT: return true;
     case PAT_STRING:
-    case PAT_WILDCARD: return shape_is_scalar(p->type);
-    case PAT_VAR: return is_needed(n, p->var) || shape_is_scalar(p->var->type);
+    case PAT_WILDCARD: return type_has_rank0(p->type);
+    case PAT_VAR: return is_needed(n, p->var) || type_has_rank0(p->var->type);
     case PAT_TUPLE:
     case PAT_CTOR: break;
     }
@@ -122,10 +122,10 @@ static bool pattern_keeps_little(const Instance *n, const Pattern *p) {
 
 bool is_scalar_operator(const Expr *call) {
     if (call->a->kind != EXPR_OP || call->a->op->scalar == OP_SCALAR_NONE ||
-        !shape_is_scalar(call->type))
+        !type_has_rank0(call->type))
         return false;
     for (uint32_t i = 0; i < call->nargs; i++)
-        if (!shape_is_scalar(call->args[i]->type))
+        if (!type_has_rank0(call->args[i]->type))
             return false;
     return true;
 }

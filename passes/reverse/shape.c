@@ -43,15 +43,8 @@ static Shape *shape_new(Expr *like) {
     return s;
 }
 
-bool shape_is_scalar(Type *t) {
-    uint32_t rank;
-    Type **dims;
-    t = type_resolve(t);
-    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
-}
-
 const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom) {
-    if (atom->kind == EXPR_LIT || shape_is_scalar(atom->type))
+    if (atom->kind == EXPR_LIT || type_has_rank0(atom->type))
         return &scalar;
     if (atom->kind != EXPR_VAR)
         return shape_new(NULL);
@@ -175,7 +168,7 @@ static int like_argument(const Expr *call) {
 const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *args) {
     const Op *op = call->a->op;
     int like = like_argument(call);
-    if (shape_is_scalar(call->type))
+    if (type_has_rank0(call->type))
         return &scalar;
     if (call->nsizes || !call->nargs)
         return NULL;

@@ -151,12 +151,6 @@ static DiagCode flow_code(Infer *I, Type *from, Type *want) {
     return mismatch_code(solver_mismatch(I->s), DIAG_R0201);
 }
 
-static bool is_scalar(Type *tensor) {
-    uint32_t rank;
-    Type **dims;
-    return type_get_rank(tensor, &rank, &dims) && rank == 0;
-}
-
 void infer_add_classes(Diag *d, Type *want, Type *from) {
     uint32_t rank, wanted;
     Type **dims, **asked;
@@ -212,7 +206,7 @@ Expr *infer_flow(Infer *I, Expr *e, Type *want, TypePlace place, Span want_span)
             diag_add_mismatch(I, d, &namer);
             add_rows(d, want, from);
             infer_add_classes(d, want, from);
-            if (type_is_list(want) && type_resolve(from)->tag == TY_TENSOR && !is_scalar(from))
+            if (type_is_list(want) && type_resolve(from)->tag == TY_TENSOR && !type_has_rank0(from))
                 diag_add_fact(d, "operators and `vmap(f)` take a tensor whole; `list.rows(x)` "
                                  "makes a List of it");
         }
@@ -250,7 +244,7 @@ Expr *infer_check(Infer *I, Ast *e, Type *want, TypePlace place, Span want_span)
 static const char *arm_text(TypeNamer *namer, Type *t) {
     Type *type = type_resolve(t),
          *dtype = type->tag == TY_TENSOR ? type_resolve(type->tensor.dtype) : NULL;
-    if (dtype && dtype->tag == TY_VAR && dtype->var.weak && is_scalar(type))
+    if (dtype && dtype->tag == TY_VAR && dtype->var.weak && type_has_rank0(type))
         return dtype->var.dtypes & DT_BIT(DT_I32) ? "a number" : "a float";
     return type_text_with(namer, t);
 }

@@ -425,6 +425,13 @@ Type *type_resolve(Type *t) {
     }
 }
 
+bool type_has_rank0(Type *t) {
+    uint32_t rank;
+    Type **dims;
+    t = type_resolve(t);
+    return t->tag == TY_TENSOR && type_get_rank(t, &rank, &dims) && rank == 0;
+}
+
 bool type_is_scalar(Type *t, DType dtype) {
     t = type_resolve(t);
     if (t->tag != TY_TENSOR)

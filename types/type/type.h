@@ -175,6 +175,7 @@ Type *type_allocates(void);
  * variables were found is in normal form again. The parts of the result are not resolved. */
 Type *type_resolve(Type *t);
 bool type_is_scalar(Type *t, DType dtype);
+bool type_has_rank0(Type *t); /* a tensor without axes, of any dtype */
 bool type_is_unit(Type *t);
 /* Whether one is a tuple of one entry and the other something else that is known: its comma is easily forgotten. */
 bool type_differs_by_comma(Type *a, Type *b);
