@@ -36,27 +36,9 @@ Expr *cells_of_parts(Expr *e) {
 
 /* What is to be changed: most functions have nothing of it. */
 typedef struct Change {
-    bool (*applies)(const Expr *e);
+    bool (*applies)(void *ctx, const Expr *e);
     Expr *(*change)(Expr *e);
 } Change;
-
-typedef struct Search {
-    uint64_t walk;
-    bool (*applies)(const Expr *e);
-    bool found;
-} Search;
-
-static void search(void *ctx, Expr *e) {
-    Search *s = ctx;
-    for (; !s->found && !expr_is_leaf(e) && walk_enter(s->walk, e); e = e->body) {
-        s->found = s->applies(e);
-        if (e->kind != EXPR_LET) {
-            expr_each_child(e, search, s);
-            return;
-        }
-        search(s, e->a);
-    }
-}
 
 typedef struct Walk {
     const Change *change;
@@ -69,32 +51,38 @@ static Expr *walk(void *ctx, Expr *e) {
     if (known)
         return known;
     Expr *result = e->kind == EXPR_LET ? expr_map_block(e, walk, w) : expr_map_children(e, walk, w);
-    if (w->change->applies(result))
+    if (w->change->applies(NULL, result))
         result = w->change->change(result);
     map_set(&w->done, e, result);
     return result;
 }
 
 static Expr *change_all(Expr *e, const Change *change) {
-    Search s = {.walk = walk_new(), .applies = change->applies};
+    if (!expr_any(e, change->applies, NULL))
+        return e;
     Walk w = {.change = change};
     MapRoom room;
-    search(&s, e);
-    if (!s.found)
-        return e;
     map_begin(&w.done, &room);
     e = walk(&w, e);
     map_end(&w.done);
     return e;
 }
 
-static bool has_own_cells(const Expr *e) { return e->own_cells; }
+static bool has_own_cells(void *ctx, const Expr *e) {
+    (void)ctx;
+    return e->own_cells;
+}
 
 Expr *cells_expose(Expr *e) { return change_all(e, &(Change){has_own_cells, cells_of_parts}); }
 
+static bool gives_own(void *ctx, const Expr *e) {
+    (void)ctx;
+    return cells_is_own(e);
+}
+
 static Expr *drop(Expr *e) { return e->args[0]; }
 
-Expr *cells_drop(Expr *e) { return change_all(e, &(Change){cells_is_own, drop}); }
+Expr *cells_drop(Expr *e) { return change_all(e, &(Change){gives_own, drop}); }
 
 /* What the block binds to v, or NULL. */
 static const Expr *bound_in(const Expr *block, const Var *v) {
