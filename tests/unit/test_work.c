@@ -182,12 +182,15 @@ TEST(updates_are_in_place) {
     session_fini(session);
 }
 
-/* How many calls of derivatives kept a tape. */
-static long tapes_of(const char *text) {
-    long before = count_of("derivatives that kept a tape");
+/* By how much an entry raises such a number. */
+static long more_of(const char *name, const char *text) {
+    long before = count_of(name);
     enter(text);
-    return count_of("derivatives that kept a tape") - before;
+    return count_of(name) - before;
 }
+
+/* How many calls of derivatives kept a tape. */
+static long tapes_of(const char *text) { return more_of("derivatives that kept a tape", text); }
 
 /* A derivative of a closure is made into code for the functions that the closure captured. */
 TEST(captured_functions_are_known) {
@@ -354,11 +357,7 @@ TEST(places_are_given_back) {
     session_fini(session);
 }
 
-static long derived_by(const char *text) {
-    long before = count_of("derivatives made into code");
-    enter(text);
-    return count_of("derivatives made into code") - before;
-}
+static long derived_by(const char *text) { return more_of("derivatives made into code", text); }
 
 /* A function that holds a value in a reference is differentiated while it runs. */
 TEST(calls_of_one_operator_share_a_tangent) {
