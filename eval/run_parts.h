@@ -65,13 +65,7 @@ static inline void *cell_take(Interp *in, size_t bytes) {
 /* The same, made where there is none. */
 static inline void *cell_new(Interp *in, size_t bytes) {
     size_t size = cell_words(bytes);
-    if (UNLIKELY(size >= CELL_SIZES))
-        return mem_alloc(bytes);
-    void **cell = in->free_cells[size];
-    if (UNLIKELY(!cell))
-        cell = mem_cells(bytes);
-    in->free_cells[size] = *cell;
-    return cell;
+    return UNLIKELY(size >= CELL_SIZES) ? mem_alloc(bytes) : mem_cell(&in->free_cells[size], bytes);
 }
 
 /* A cell of so many bytes that nothing refers to. */
