@@ -25,7 +25,9 @@ typedef struct Tangent {
     const Attrs *attrs; /* of these calls, and how many arguments they have */
     uint32_t nargs;
     const Expr *rule; /* of the operator, when the function was made */
-    Expr *callee;     /* a definition, whose value is the function */
+    const Fn *fn;
+    Expr *
+        callee; /* a definition of it; NULL: its types are not open enough, and each call has one of its own */
     struct Tangent *next;
 } Tangent;
 
@@ -88,19 +90,19 @@ static bool has_open_type(const Expr *linear, bool tuple, uint32_t i, const Var 
 }
 
 /* fn (x1, …, v, t1, …) { vjp(fn (ct) { rule })(zeros_like(v), (t1, …)).1.0 }, with () for a tangent that is not there,
- * and without those of arguments that the rule ignores. shared: for all arguments of these forms; NULL where the rule's types
- * are not open enough. */
-static Expr *tangent_function(const Rule *rule, const Expr *call, bool shared) {
+ * and without those of arguments that the rule ignores. open: for all arguments of these forms; *open: whether the types of
+ * the rule are, too. NULL: for these arguments. */
+static Expr *tangent_function(const Rule *rule, const Expr *call, bool *open) {
     Build b = {span_none()};
     uint32_t n = call->nargs, nparams = 0;
     Var **params = mem_new_n(Var *, 2 * n + 1);
     Expr **all = mem_new_n(Expr *, n + 2), **tangents = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         params[nparams] = b_var(&b, "x",
-                                shared ? type_of_form(call->args[i]->type) : call->args[i]->type);
+                                open ? type_of_form(call->args[i]->type) : call->args[i]->type);
         all[i] = b_ref(&b, params[nparams++]);
     }
-    params[nparams] = b_var(&b, "v", shared ? type_of_form(call->type) : call->type);
+    params[nparams] = b_var(&b, "v", open ? type_of_form(call->type) : call->type);
     Expr *v = all[n] = b_ref(&b, params[nparams++]);
     Var *ct = b_var(&b, "ct", type_deriv(v->type));
     all[n + 1] = b_ref(&b, ct);
@@ -109,8 +111,8 @@ static Expr *tangent_function(const Rule *rule, const Expr *call, bool shared) {
         tangents[i] = b_unit(&b);
         if (!reads_tangent(rule, n, i))
             continue;
-        if (shared && !has_open_type(linear, gives_tuple(rule, n), i, params[i]))
-            return NULL;
+        if (open)
+            *open &= has_open_type(linear, gives_tuple(rule, n), i, params[i]);
         params[nparams] = b_var(&b, "t", b_some_type("t"));
         tangents[i] = b_ref(&b, params[nparams++]);
     }
@@ -122,7 +124,7 @@ static Expr *tangent_function(const Rule *rule, const Expr *call, bool shared) {
 }
 
 static bool serves(const Tangent *made, const Rule *rule, const Expr *call) {
-    Var *const *params = made->callee->global->value->fn->params;
+    Var *const *params = made->fn->params;
     bool same = made->rule == rule->fn && made->nargs == call->nargs &&
                 attrs_equal_values(made->attrs, call->attrs) &&
                 has_form(params[call->nargs]->type, call->type);
@@ -144,19 +146,23 @@ static Expr *definition_of(PassCtx *ctx, Expr *fn) {
 static Expr *get_tangent(PassCtx *ctx, const Rule *rule, const Expr *call) {
     Map *tangents = &grad_state(ctx)->tangents;
     if (call->nsizes || attrs_have_sizes(call->attrs))
-        return tangent_function(rule, call, false); /* sizes are known where the call stands */
-    Tangent *first = map_find(tangents, call->a->op);
-    for (const Tangent *t = first; t; t = t->next)
-        if (serves(t, rule, call))
-            return t->callee;
-    Expr *fn = tangent_function(rule, call, true);
-    if (!fn)
-        return tangent_function(rule, call, false);
-    Tangent *made = mem_new(Tangent);
-    Expr *callee = definition_of(ctx, fn);
-    *made = (Tangent){call->attrs, call->nargs, rule->fn, callee, first};
-    map_set(tangents, call->a->op, made);
-    return made->callee;
+        return tangent_function(rule, call, NULL); /* sizes are known where the call stands */
+    Tangent *first = map_find(tangents, call->a->op), *made = first;
+    while (made && !serves(made, rule, call))
+        made = made->next;
+    if (!made) {
+        bool open = true;
+        Expr *fn = tangent_function(rule, call, &open);
+        made = mem_new(Tangent);
+        *made = (Tangent){.attrs = call->attrs,
+                          .nargs = call->nargs,
+                          .rule = rule->fn,
+                          .fn = fn->fn,
+                          .callee = open ? definition_of(ctx, fn) : NULL,
+                          .next = first};
+        map_set(tangents, call->a->op, made);
+    }
+    return made->callee ? made->callee : tangent_function(rule, call, NULL);
 }
 
 static Expr *transposed(Twin *t, const Build *b, const Rule *rule, const Expr *call, Expr **primals,
