@@ -3,7 +3,6 @@
  * read. Nothing is emitted for a value whose accumulator is known to be absent. */
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
-
 #include "passes/subst.h"
 
 #include <stdlib.h>
@@ -363,7 +362,9 @@ static bool is_part_of_read(Instance *n, const Step *s, const Map *firsts) {
 
 /* The same code, which reads parts of a tensor that it reads again: a frame keeps the tensor alone. */
 static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars) {
-    Map firsts = {0};
+    Map firsts;
+    MapRoom room;
+    map_begin(&firsts, &room);
     for (size_t i = 0; i < vars->len; i++)
         map_set(&firsts, first_name(n, vars->data[i]), vars->data[i]);
     size_t left = 0;
@@ -384,6 +385,7 @@ static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars) {
         code = expr_let(v, expr_substitute(&named, s->e), code);
     }
     vars->len = left;
+    map_end(&firsts);
     return code;
 }
 

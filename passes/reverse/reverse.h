@@ -47,8 +47,8 @@
  * function that is gone back through once more: there its frames are values like any other. Where nothing is saved, as by
  * `foldl(fn (acc, x) { Cons(x, acc) }, …)`, k is the number of steps. What each step of a loop, or each call of a
  * function by itself, hands on as it is goes beside the frames (keep_constants), which hold no value that is used
- * elsewhere then. A part of a tensor that the way back reads anyway is read again there: it is in no frame. The way forth of a loop that is gone back through in turn takes the frames that it makes for its own
- * (chain.c).
+ * elsewhere then. A part of a tensor that the way back reads anyway is read again there: it is in no frame. The way forth of
+ * a loop that is gone back through in turn takes the frames that it makes for its own (chain.c).
  *
  * Note [Replays]. What the frames of a sum over a tree would hold, the tree tells: which arm was taken, and the variables of
  * its pattern. Such a function is its own way forth, and its way back takes the arguments in place of a frame and runs the
