@@ -320,8 +320,7 @@ static void run_choice(Way *w, void *ctx, uint32_t i) {
     leave_arm(w, c);
 }
 
-static bool save_vars(VarVec *saved, const VarVec *vars, const Map *defines) {
-    size_t before = saved->len;
+static void save_vars(VarVec *saved, const VarVec *vars, const Map *defines) {
     for (size_t i = 0; i < vars->len; i++) {
         Var *v = vars->data[i];
         bool known = !map_has(defines, v);
@@ -330,7 +329,6 @@ static bool save_vars(VarVec *saved, const VarVec *vars, const Map *defines) {
         if (!known)
             vec_push(saved, v);
     }
-    return saved->len != before;
 }
 
 /* The variable of which v is another name when the code runs, or v. */
@@ -625,7 +623,9 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         map_remove(&outside, k->before);
     if (k->is_loop || !n->loops.len)
         back = keep_constants(n, back, &vars, &outside);
-    n->program->changed |= save_vars(&end->saved, &vars, &outside);
+    bool counts = counts_frames(n);
+    save_vars(&end->saved, &vars, &outside);
+    n->program->changed |= counts != counts_frames(n);
     return back;
 }
 

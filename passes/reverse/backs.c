@@ -14,7 +14,9 @@
  *
  * What a way back gives has an outline too, in which the accumulators at all its ends agree. All ways back of a loop have the
  * same one, since they call each other in tail position. It is found in rounds: a call of a way back none of whose ends has
- * been reached yet tells nothing, and what would follow the call is left out in that round (Way.is_dead). */
+ * been reached yet tells nothing, and what would follow the call is left out in that round (Way.is_dead). A way back is made where it
+ * is first called, so what it gives is mostly known before anything reads that, and one round is enough: there is another
+ * where something is learnt that code was made by before. */
 #include "passes/reverse/internal.h"
 
 #include <string.h>
@@ -72,7 +74,6 @@ static Back *add_back(Instance *n, bool is_loop, const char *known) {
     const char *name = n->fn->fn->name ? n->fn->fn->name->text : "fn";
     k->global = instance_global(fmt_text(is_loop ? "%s.pop" : "%s.bwd", name));
     vec_push(&n->backs, k);
-    n->program->changed = true;
     return k;
 }
 
@@ -96,15 +97,26 @@ static bool is_one_too_many(const Instance *n, bool is_loop, const char *known) 
 
 /* ---- what they give -------------------------------------------------------------------------- */
 
-const char **back_out(Back *k) { return k->of->loops.len ? &k->of->back_out : &k->out; }
+static Outline *out_of(Back *k) { return k->of->loops.len ? &k->of->back_out : &k->out; }
+
+const char *back_out(Back *k) {
+    Outline *out = out_of(k);
+    out->is_read = true;
+    return out->text;
+}
+
+void back_begin_round(Back *k) {
+    k->state = BACK_UNREACHED;
+    out_of(k)->is_read = false;
+}
 
 static void learn_out(Back *k, const char *found) {
-    const char **out = back_out(k);
-    const char *joined = *out ? outline_join(*out, found) : found;
-    if (*out && strcmp(*out, joined) == 0)
+    Outline *out = out_of(k);
+    const char *joined = out->text ? outline_join(out->text, found) : found;
+    if (out->text && strcmp(out->text, joined) == 0)
         return;
-    *out = joined;
-    k->of->program->changed = true;
+    out->text = joined;
+    k->of->program->changed |= out->is_read;
 }
 
 void back_learn_nothing(Back *k) {
@@ -123,7 +135,7 @@ static Expr *tuple_of(const Build *b, const Exprs *parts) {
 /* The accumulators of all slots in the outline of the result. */
 static Expr *result_of(const Build *b, Back *k, Expr **accs) {
     Exprs flat = {0};
-    const char *text = *back_out(k);
+    const char *text = back_out(k);
     for (uint32_t i = 0; i < k->of->nslots; i++)
         outline_flatten(&text, accs[i], &flat);
     return tuple_of(b, &flat);
@@ -153,7 +165,7 @@ Type *outline_type(const Instance *n, const char *text, Type *const *slots) {
     return types.len == 1 ? types.data[0] : type_tuple(types.data, (uint32_t)types.len);
 }
 
-Type *back_type(Back *k) { return outline_type(k->of, *back_out(k), NULL); }
+Type *back_type(Back *k) { return outline_type(k->of, back_out(k), NULL); }
 
 Results back_results(Block *block, const char *out, Expr *value) {
     return (Results){block, out, value, outline_count(out), 0};
@@ -288,7 +300,7 @@ static Expr *call_loop(Way *w, Expr *chain, Expr **accs, const char *text) {
     for (size_t i = 0; i < n->kept.len; i++)
         vec_push(&args, b_ref(&w->build, n->kept.data[i]));
     Expr *call = call_back(w, k, &args);
-    if (*back_out(k))
+    if (back_out(k))
         call->type = back_type(k);
     return call;
 }
@@ -348,18 +360,18 @@ static Expr *call_known(Way *w, Instance *n, const CallOfBack *c, Expr *ct, cons
     if (!n->is_being_made && k->state == BACK_WAITS && mem_stack_left() > 2 * SPARE_STACK)
         back_make(k);
     Expr *call = call_back(w, k, &args);
-    if (*back_out(k))
-        call->type = outline_type(n, *back_out(k), c->types);
+    if (back_out(k))
+        call->type = outline_type(n, back_out(k), c->types);
     return call;
 }
 
 /* What one of two ways back gives, in the outline that both agree in. */
 static Expr *give_as(const Build *b, Back *k, Expr *call, const char *joined, Type *const *types) {
     Instance *n = k->of;
-    if (strcmp(*back_out(k), joined) == 0)
+    if (strcmp(back_out(k), joined) == 0)
         return call;
     Block block = {.b = b};
-    Results given = back_results(&block, *back_out(k), block_let(&block, "cts", call));
+    Results given = back_results(&block, back_out(k), block_let(&block, "cts", call));
     Exprs flat = {0};
     for (uint32_t i = 0; i < n->nslots; i++)
         outline_flatten(&joined, outline_take_result(&given, n->slots[i], types[i]), &flat);
@@ -425,13 +437,13 @@ static Expr *ask_before(Way *w, Instance *n, const CallOfBack *c, Expr *ct, cons
         return general;
     Back *whole;
     Expr *call = call_known(w, n, c, there, str_text(&known), &whole);
-    if (!*back_out(whole))
+    if (!back_out(whole))
         return general;
-    if (!*back_out(k)) {
-        *out = *back_out(whole);
+    if (!back_out(k)) {
+        *out = back_out(whole);
         return call;
     }
-    *out = outline_join(*back_out(k), *back_out(whole));
+    *out = outline_join(back_out(k), back_out(whole));
     call = give_as(&w->build, whole, call, *out, c->types);
     for (size_t i = asked.len; i-- > 0;) {
         Expr *test = b_builtin(&w->build, "ad.is_zero", asked.data[i], NULL);
@@ -459,6 +471,6 @@ Expr *back_call(Way *w, Instance *n, Place *const *places, const CallOfBack *of,
     bool general = is_one_too_many(n, false, str_text(&known));
     Back *k;
     Expr *call = call_known(w, n, &c, ct, str_text(general ? &any : &known), &k);
-    *out = *back_out(k);
+    *out = back_out(k);
     return general ? call : ask_before(w, n, &c, ct, str_text(&known) + of_ct, call, k, out);
 }

@@ -107,7 +107,7 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr *g = expr_global(way->global, b_some_type("f"), b.span);
     Expr *call_back = b_call(&b, g, back.data, (uint32_t)back.len, 0);
     call_back->type = back_type(way);
-    Results given = back_results(&block, *back_out(way), block_let(&block, "cts", call_back));
+    Results given = back_results(&block, back_out(way), block_let(&block, "cts", call_back));
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         Expr *ct = b_absent(&b, b_some_type("ct"));
@@ -213,7 +213,7 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
 /* Makes each way back that the one of `top` leads to. */
 static void make_ways_back(Program *p, Instance *top) {
     for (size_t i = 0; i < p->waiting.len; i++)
-        p->waiting.data[i]->state = BACK_UNREACHED;
+        back_begin_round(p->waiting.data[i]);
     vec_clear(&p->waiting);
     back_get(top, false, ANY_SEED);
     for (size_t i = 0; i < p->waiting.len && !p->why; i++)
@@ -222,8 +222,16 @@ static void make_ways_back(Program *p, Instance *top) {
     if (p->changed)
         return;
     for (size_t i = 0; i < p->waiting.len; i++) /* these have no end: the function never returns */
-        if (!*back_out(p->waiting.data[i]))
+        if (!back_out(p->waiting.data[i]))
             back_learn_nothing(p->waiting.data[i]);
+}
+
+static void make_tangents(Program *p) {
+    for (size_t i = 0; i < p->instances.len; i++)
+        p->instances.data[i]->is_made = p->instances.data[i]->out_is_read = false;
+    for (size_t i = 0; i < p->instances.len && !p->why; i++)
+        if (!p->instances.data[i]->is_made)
+            instance_make_tangent(p->instances.data[i]);
 }
 
 /* Makes the ways back again until nothing new is learnt. */
@@ -233,11 +241,11 @@ static void settle_instances(Program *p, GradKind kind, Instance *top) {
             reverse_give_up(p, "what is shared does not settle");
             break;
         }
+        p->code->rounds++;
         p->changed = false;
         p->names = 0;
         if (kind == GRAD_JVP)
-            for (size_t i = 0; i < p->instances.len && !p->why; i++)
-                instance_make_tangent(p->instances.data[i]);
+            make_tangents(p);
         else
             make_ways_back(p, top);
     }

@@ -187,6 +187,12 @@ struct Steps {
     VEC(Naming) namings; /* of the result */
 };
 
+/* What has been learnt of what a way back gives, and whether code was made by it in this round. */
+typedef struct Outline {
+    const char *text; /* NULL: nothing */
+    bool is_read;
+} Outline;
+
 /* A way back of an instance: Note [Ways back for what is known] in backs.c. */
 typedef enum BackState { BACK_UNREACHED, BACK_WAITS, BACK_MADE } BackState;
 typedef struct Back {
@@ -194,7 +200,7 @@ typedef struct Back {
     bool is_loop; /* it pops frames; else it takes a frame and the cotangent of its result */
     const char
         *known;      /* the outline of the cotangent, which a loop has not, and the accumulators */
-    const char *out; /* the outline of the result: back_out */
+    Outline out;     /* of the result: back_out */
     Expr *ct;        /* made of parameters */
     Presence *entry; /* of the accumulator of each slot, before a frame */
     Expr **accs;     /* these, made of parameters */
@@ -218,7 +224,9 @@ struct Instance {
     struct Program *program;
     bool forward;          /* its values come with tangents; otherwise there is a way back */
     Presence *given;       /* forward: of the tangent of each slot */
-    Presence out;          /* forward: of the tangent of the result */
+    Presence out;          /* forward: of the tangent of the result: tangent_out */
+    bool out_is_read;      /* by code that was made in this round */
+    bool is_made;          /* forward: in this round */
     bool is_rule;          /* the derivative of one operator: its body is read as a value */
     VEC(Instance *) calls; /* forward: what the function that was made calls */
     Map read;              /* forward: Place, of which something reads the tangent */
@@ -253,8 +261,8 @@ struct Instance {
     Global *forward_global;
     Expr *forward_fn;
     VEC(Back *) backs;
-    const char *back_out; /* of a function with loops: the outline of what all its ways back give */
-    bool is_being_made;   /* one of its ways back is */
+    Outline back_out;   /* of a function with loops: of what all its ways back give */
+    bool is_being_made; /* one of its ways back is */
     VarVec
         kept; /* by the loops that pop frames, or where there are none by the ways back, beside these: keep_constants */
     bool asks_names; /* its way forth reads frames */
@@ -429,7 +437,9 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
 /* Makes n->forward_fn: fn (args, tangents) -> (result, its tangent), or the result alone where it has none. */
 void instance_make_tangent(Instance *n);
 /* A call of that function. */
-Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangents);
+Expr *tangent_call(Instance *callee, const Expr *call, Expr *const *tangents);
+/* Whether its result has a tangent, as far as that is known in this round. */
+Presence tangent_out(Instance *n);
 
 Presence tangent_presence(Place *p);
 /* Whether the tangent of an operator's result does not depend on that of argument i. */
@@ -600,7 +610,8 @@ Expr *outline_take_result(Results *r, const Place *p, Type *type);
 /* ---- backs.c ---- */
 Back *back_get(Instance *n, bool is_loop, const char *known);
 /* The outline of what it gives; NULL while none of its ends has been reached. */
-const char **back_out(Back *k);
+const char *back_out(Back *k);
+void back_begin_round(Back *k);
 /* Nothing is known of what it gives. */
 void back_learn_nothing(Back *k);
 /* The accumulators of all slots as the result of the way back that is being made. */

@@ -81,7 +81,6 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
     for (uint32_t i = 0; i < nslots; i++)
         n->shared[i] = shared[i];
     vec_push(&p->instances, n);
-    p->changed = true;
     instance_read(n);
     return n;
 }

@@ -101,6 +101,7 @@ typedef struct ReverseCode {
         lacks_function; /* why: it may be taken where it is known which functions the closure captured */
     bool tried_all; /* why: in each way that a function is prepared */
     bool merges;
+    uint32_t rounds; /* in which its functions were made */
     GradKind kind;
     Expr *source;
     VEC(ReverseUse) uses;

@@ -341,7 +341,12 @@ static Type *type_of_both(Type *value, Presence presence) {
     return type_tuple(both, 2);
 }
 
-Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangents) {
+Presence tangent_out(Instance *n) {
+    n->out_is_read = true;
+    return n->out;
+}
+
+Expr *tangent_call(Instance *callee, const Expr *call, Expr *const *tangents) {
     Build b = {call->span};
     Expr **args = mem_new_n(Expr *, call->nargs + callee->nslots + 2);
     uint32_t count = 0;
@@ -354,7 +359,7 @@ Expr *tangent_call(const Instance *callee, const Expr *call, Expr *const *tangen
             args[count++] = tangents[i];
     Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
     Expr *made = b_call(&b, f, args, count, 0);
-    if (is_there(callee->out))
+    if (is_there(tangent_out(callee)))
         made->type = type_of_both(call->type, callee->out);
     return made;
 }
@@ -377,7 +382,6 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
     memcpy(n->given, given, nslots * sizeof *given);
     n->out = UNKNOWN;
     vec_push(&p->instances, n);
-    p->changed = true;
     instance_read(n);
     return n;
 }
@@ -402,6 +406,8 @@ static Expr *make_call(Way *w, Step *s) {
     if (!s->instance)
         return NULL;
     vec_push(&w->n->calls, s->instance);
+    if (!p->why && !s->instance->is_made && mem_stack_left() > 2 * SPARE_STACK)
+        instance_make_tangent(s->instance);
     if (!s->runs_again)
         return tangent_call(s->instance, s->e, tangents);
     Expr *call = expr_copy(s->e);
@@ -434,7 +440,7 @@ static void follow_call(Way *w, Step *s) {
     }
     Expr *call = make_call(w, s);
     if (call)
-        bind_both(w, s, call, s->instance->out);
+        bind_both(w, s, call, tangent_out(s->instance));
 }
 
 /* ---- branches -------------------------------------------------------------------------------- */
@@ -516,7 +522,7 @@ static void follow_steps(Way *w, const Steps *steps, size_t n) {
 
 static void learn_out(Instance *n, Presence found) {
     Presence joined = presence_join(n->out, found);
-    n->program->changed |= joined != n->out;
+    n->program->changed |= joined != n->out && n->out_is_read;
     n->out = joined;
 }
 
@@ -536,9 +542,9 @@ static Expr *end_with_call(Way *w, Step *s) {
     Expr *call = make_call(w, s);
     if (!call)
         return s->e;
-    Presence out = s->instance->out;
+    Presence out = tangent_out(s->instance);
     learn_out(n, out);
-    if (is_there(out) == is_there(n->out) || out == UNKNOWN)
+    if (is_there(out) == is_there(tangent_out(n)) || out == UNKNOWN)
         return call;
     /* it has no tangent, and other ends have */
     Expr *v = block_let(w->block, "v", call);
@@ -559,7 +565,7 @@ static Expr *follow_end(Way *w, const Steps *steps) {
         Presence presence = result_presence(w, steps->result);
         learn_out(n, presence);
         return result_of(w, steps->result, result_tangent(w, steps->result, presence),
-                         is_there(n->out));
+                         is_there(tangent_out(n)));
     }
     const Step *s = steps->branch;
     Block *outer = w->block, *blocks = mem_new_n(Block, s->nchoices + 1);
@@ -609,6 +615,7 @@ void instance_make_tangent(Instance *n) {
     Block block = {0};
     Way w = {.n = n, .block = &block, .build = {n->fn->span}};
     block.b = &w.build;
+    n->is_made = true; /* before it ends: it may call itself */
     places_reset(n);
     tangents_find_read(n);
     vec_clear(&n->calls);

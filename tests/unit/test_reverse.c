@@ -14,10 +14,13 @@ static void run(const char *text) { session_run_text(session, "test", text, strl
 static GradKind kind = GRAD_VJP;
 static uint64_t work; /* nodes that the last derivative looked at */
 
+static Expr *find(const char *name) {
+    return env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global->value;
+}
+
 static ReverseCode *derive(const char *name) {
     PassCtx ctx = {.env = session_env(session), .check = true};
-    Global *g = env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global;
-    ReverseCode *code = reverse_derive(&ctx, kind, true, g->value, NULL);
+    ReverseCode *code = reverse_derive(&ctx, kind, true, find(name), NULL);
     work = ctx.work;
     return code;
 }
@@ -183,6 +186,24 @@ TEST(a_derivative_that_was_tried_in_all_ways_is_marked) {
     CHECK(!is_marked("of_given"));
 }
 
+/* Each function is made where it is first called, so what it gives is known before anything is made by that. */
+TEST(functions_are_made_once) {
+    run("def line(x: Tensor[(4,), float32], y: float32) { exp(x) * 3.0 + y }\n"
+        "def bent(x: Tensor[(4,), float32]) { if (sum(x) > 0.0) { line(x, 2.0) } else { "
+        "sin(line(x, 1.0)) } }\n"
+        "def both(x: Tensor[(4,), float32]) { line(bent(x), 2.0) }\n"
+        "def again(n: int32, x: Tensor[(4,), float32]) -> Tensor[(4,), float32] {\n"
+        "  if (n == 0) { x } else { line(again(n - 1, x), 1.0) }\n"
+        "}\n");
+    for (int i = 0; i < 2; i++) {
+        kind = i ? GRAD_JVP : GRAD_VJP;
+        CHECK_INT(derive("line")->rounds, 1);
+        CHECK_INT(derive("both")->rounds, 1);
+        CHECK_INT(derive("again")->rounds, 1); /* the end without a call tells what it gives */
+    }
+    kind = GRAD_VJP;
+}
+
 TEST(a_changed_definition_is_seen) {
     const char *inner = "def inner(x: float32) { x * 2.0 }";
     const char *outer = "def outer(x: float32) { inner(x) * x }";
@@ -207,6 +228,7 @@ int main(void) {
     RUN(other_functions_keep_the_twins);
     RUN(a_refusal_says_whether_a_function_is_lacking);
     RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
+    RUN(functions_are_made_once);
     RUN(a_changed_definition_is_seen);
     return check_result();
 }
