@@ -145,7 +145,7 @@ static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *giv
     derived->twins.len = derived->twins.cap = 0;
     derived->twin = NULL;
     derived->path = sym_intern("derived");
-    ReverseCode *from = reverse_derive(&in->passes, kind, true, base, given);
+    ReverseCode *from = reverse_get(&in->passes, kind, true, base, given);
     derived->from = from;
     derived->made = from->fn ? code_of_fn(in, from->fn) : NULL;
     in->stats.derived += derived->made != NULL;
@@ -187,8 +187,7 @@ static Expr *derivative_to_differentiate(Interp *in, GradKind kind, Code *derive
     if (kind == GRAD_JVP || !from->merges)
         return derived->made->fn;
     if (!derived->unmerged)
-        derived->unmerged = reverse_derive(&in->passes, from->kind, false, from->source,
-                                           from->given);
+        derived->unmerged = reverse_get(&in->passes, from->kind, false, from->source, from->given);
     return derived->unmerged->fn;
 }
 

@@ -21,18 +21,60 @@ extern const Op op_sum;
 
 /* ---- derivatives of known functions ---------------------------------------------------------- */
 
+/* The derivatives of one kind of a function: one for each set of functions that its closures captured. */
+struct ReverseFamily {
+    VEC(ReverseCode *) codes;
+};
+
+static ReverseFamily *family_of(WeakMap *made, Expr *fn) {
+    ReverseFamily *family = weak_find(made, fn);
+    if (!family) {
+        family = mem_new(ReverseFamily);
+        weak_set(made, fn, family);
+    }
+    return family;
+}
+
+static ReverseCode *find_code(ReverseFamily *family, const Known *given) {
+    ReverseCode *found = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < family->codes.len; i++) {
+        ReverseCode *code = family->codes.data[i];
+        if (!reverse_is_current(code))
+            continue;
+        family->codes.data[kept++] = code;
+        if (known_equal(code->given, given))
+            found = code;
+    }
+    family->codes.len = kept;
+    return found;
+}
+
+static void set_code(ReverseFamily *family, const ReverseCode *before, ReverseCode *code) {
+    enum { MOST_CODES = 16 };
+    size_t i = 0;
+    while (i < family->codes.len && family->codes.data[i] != before)
+        i++;
+    if (i == MOST_CODES)
+        family->codes.len = i = 0;
+    if (i == family->codes.len)
+        vec_push(&family->codes, code);
+    family->codes.data[i] = code;
+    code->family = family;
+}
+
 ReverseCode *reverse_get(PassCtx *ctx, GradKind kind, bool merges, Expr *fn, Known *given) {
-    WeakMap *made = &grad_state(ctx)->derived[kind][merges];
-    ReverseCode *known = weak_find(made, fn);
-    if (known && reverse_is_current(known) && known_equal(known->given, given))
-        return known;
+    ReverseFamily *family = family_of(&grad_state(ctx)->derived[kind][merges], fn);
+    ReverseCode *code = find_code(family, given);
+    if (code)
+        return code;
     ReverseCode *unfinished = mem_new(ReverseCode);
     unfinished->why = "a function that differentiates itself";
     unfinished->given = given;
-    weak_set(made, fn, unfinished);
-    known = reverse_derive(ctx, kind, merges, fn, given);
-    weak_set(made, fn, known);
-    return known;
+    set_code(family, NULL, unfinished);
+    code = reverse_derive(ctx, kind, merges, fn, given);
+    set_code(family, unfinished, code);
+    return code;
 }
 
 bool derivative_is_known(Reader *r, Expr *e) {

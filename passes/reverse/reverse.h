@@ -90,6 +90,7 @@ typedef struct ReverseUse {
     Expr *value;
 } ReverseUse;
 
+typedef struct ReverseFamily ReverseFamily;
 typedef struct ReverseCode {
     Expr *
         fn; /* fn (x1, …, xn) { … }, of vjp with the cotangent last, of jvp with the tangents last; free: `of`.
@@ -105,6 +106,7 @@ typedef struct ReverseCode {
     GradKind kind;
     Expr *source;
     VEC(ReverseUse) uses;
+    ReverseFamily *family; /* this one keeps the others that were made of `source` */
 } ReverseCode;
 
 /* fn (x1, …) { op(x1, …) } of an operator that is given as a value; NULL where its arguments are no fixed number. */

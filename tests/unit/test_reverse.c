@@ -204,6 +204,25 @@ TEST(functions_are_made_once) {
     kind = GRAD_VJP;
 }
 
+/* The code of a function is kept for each set of functions that its closures captured. */
+TEST(code_is_kept_by_what_is_captured) {
+    run("def line(x: float32) { x * 3.0 }\n"
+        "def bent(x: float32) { x * x }\n"
+        "def scaled(f: fn (float32) -> float32) { fn (x: float32) { f(x) * x } }\n");
+    PassCtx ctx = {.env = session_env(session), .check = true};
+    Expr *literal = find("scaled")->fn->body;
+    struct Known *line = reverse_known(find("line"), NULL, 0, 0);
+    struct Known *bent = reverse_known(find("bent"), NULL, 0, 0);
+    struct Known *first = reverse_known(literal, &line, 1, 1);
+    struct Known *second = reverse_known(literal, &bent, 1, 1);
+    const ReverseCode *of_line = reverse_get(&ctx, GRAD_VJP, true, literal, first);
+    const ReverseCode *of_bent = reverse_get(&ctx, GRAD_VJP, true, literal, second);
+    CHECK(of_line->fn && of_bent->fn && of_line != of_bent);
+    CHECK(reverse_get(&ctx, GRAD_VJP, true, literal, NULL)->lacks_function);
+    CHECK(reverse_get(&ctx, GRAD_VJP, true, literal, first) == of_line);
+    CHECK(reverse_get(&ctx, GRAD_VJP, true, literal, second) == of_bent);
+}
+
 TEST(a_changed_definition_is_seen) {
     const char *inner = "def inner(x: float32) { x * 2.0 }";
     const char *outer = "def outer(x: float32) { inner(x) * x }";
@@ -229,6 +248,7 @@ int main(void) {
     RUN(a_refusal_says_whether_a_function_is_lacking);
     RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
     RUN(functions_are_made_once);
+    RUN(code_is_kept_by_what_is_captured);
     RUN(a_changed_definition_is_seen);
     return check_result();
 }
