@@ -34,6 +34,7 @@ typedef struct GradState {
     WeakMap twins[AD_MODES]; /* EXPR_FN -> its twin */
     WeakMap derived[GRAD_KINDS]
                    [2]; /* EXPR_FN -> its ReverseCode, as found inside; with values merged or not */
+    WeakMap prepared;   /* EXPR_FN -> what it is after the passes: known.c */
     WeakMap loops;      /* EXPR_FN that vmap_to_run made -> what it was made of */
     VEC(const Op *) row_ops;   /* operators at all rows (ops/rows.h) that batch.c made */
     Map tangents;              /* Op -> the functions that twins share for its tangents (jvp.c) */

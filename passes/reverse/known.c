@@ -77,16 +77,35 @@ static bool is_literal(void *root, const Expr *e) {
 /* No function literal and no derivative is in it. */
 static bool is_first_order(Expr *fn) { return !expr_any(fn, is_literal, fn); }
 
-static Expr *run_passes(Program *p, Expr *fn) {
+typedef struct Prepared {
+    Expr *made;
+    DependencyVec deps;
+} Prepared;
+
+static Prepared *prepared_by_passes(PassCtx *ctx, Expr *fn) {
+    Prepared *p = mem_new(Prepared);
     VarVec given = {0};
-    DependencyVec deps = {0};
     expr_free_vars(fn, &given);
-    Expr *made = optimise_source(p->ctx, fn, fn->fn->name, &given, &deps);
-    if (!is_first_order(made))
-        made = fn;
-    for (size_t i = 0; made != fn && i < deps.len; i++)
-        use_global(p, deps.data[i].global);
-    return made;
+    p->made = optimise_source(ctx, fn, fn->fn->name, &given, &p->deps);
+    if (!is_first_order(p->made))
+        p->made = fn;
+    return p;
+}
+
+/* A function is differentiated in more than one way: by `vjp` and `jvp`, again with what is known of the functions that it
+ * captured, and inside of others. It is prepared once, unless somebody watches the passes. */
+static Expr *run_passes(Program *p, Expr *fn) {
+    PassCtx *ctx = p->ctx;
+    bool is_watched = ctx->tellings || ctx->opt->bisects || ctx->opt->print_after;
+    WeakMap *all = &grad_state(ctx)->prepared;
+    Prepared *known = is_watched ? NULL : weak_find(all, fn);
+    if (!known || !dependencies_hold(&known->deps)) {
+        known = prepared_by_passes(ctx, fn);
+        weak_set(all, fn, known);
+    }
+    for (size_t i = 0; known->made != fn && i < known->deps.len; i++)
+        use_global(p, known->deps.data[i].global);
+    return known->made;
 }
 
 static Expr *prepare(Program *p, Expr *fn) {

@@ -223,6 +223,24 @@ TEST(code_is_kept_by_what_is_captured) {
     CHECK(reverse_get(&ctx, GRAD_VJP, true, literal, second) == of_bent);
 }
 
+/* The passes run over a function once for all its derivatives. */
+TEST(a_function_is_prepared_once) {
+    run("def line(x: float32) { x * 3.0 }\n"
+        "def bent(x: float32) { line(x) * x }\n");
+    OptOptions opt;
+    opt_options_init(&opt);
+    PassCtx ctx = {.env = session_env(session), .check = true, .opt = &opt};
+    CHECK(reverse_derive(&ctx, GRAD_VJP, true, find("bent"), NULL)->fn);
+    uint64_t applied = ctx.applied;
+    CHECK(applied > 0);
+    CHECK(reverse_derive(&ctx, GRAD_JVP, true, find("bent"), NULL)->fn);
+    CHECK_INT(ctx.applied, applied);
+    const char *again = "def line(x: float32) { x * 4.0 }";
+    session_enter(session, again, strlen(again), false);
+    CHECK(reverse_derive(&ctx, GRAD_JVP, true, find("bent"), NULL)->fn);
+    CHECK(ctx.applied > applied);
+}
+
 TEST(a_changed_definition_is_seen) {
     const char *inner = "def inner(x: float32) { x * 2.0 }";
     const char *outer = "def outer(x: float32) { inner(x) * x }";
@@ -249,6 +267,7 @@ int main(void) {
     RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
     RUN(functions_are_made_once);
     RUN(code_is_kept_by_what_is_captured);
+    RUN(a_function_is_prepared_once);
     RUN(a_changed_definition_is_seen);
     return check_result();
 }
