@@ -216,27 +216,30 @@ def main():
     size = SMALL if options.first else FILE
     files = [range(first + i, first + min(i + size, count)) for i in range(state["done"], count, size)]
     jobs = len(os.sched_getaffinity(0))
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for at in range(0, len(files), jobs):
-            for counts, found in pool.map(lambda seeds: one_file(options.relay, seeds), files[at:at + jobs]):
-                state["done"] += len(found)
-                state["thrown"] += sum(wrong == "" for wrong in found.values())
-                for name, n in counts.items():
-                    state["counts"][name] = state["counts"].get(name, 0) + n
-                for seed, wrong in found.items():
-                    if wrong and options.first:
-                        print("program %d: %s" % (seed, wrong))
-                        return 1
-                    if wrong:
-                        state["failed"].append(seed)
-                        print("program %d: %s\n%s" % (seed, wrong, shrink(options.relay, Sample(seed), wrong)))
-                        if options.keep:
-                            os.makedirs(options.keep, exist_ok=True)
-                            with open(os.path.join(options.keep, "derivative%d.rly" % seed), "w") as f:
-                                f.write(_draw.DECLARATIONS + HARNESS + Sample(seed).text())
+    pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    try:
+        for counts, found in pool.map(lambda seeds: one_file(options.relay, seeds), files):
+            state["done"] += len(found)
+            state["thrown"] += sum(wrong == "" for wrong in found.values())
+            for name, n in counts.items():
+                state["counts"][name] = state["counts"].get(name, 0) + n
+            for seed, wrong in found.items():
+                if wrong and options.first:
+                    print("program %d: %s" % (seed, wrong))
+                    return 1
+                if wrong:
+                    state["failed"].append(seed)
+                    print("program %d: %s\n%s" % (seed, wrong, shrink(options.relay, Sample(seed), wrong)))
+                    if options.keep:
+                        os.makedirs(options.keep, exist_ok=True)
+                        with open(os.path.join(options.keep, "derivative%d.rly" % seed), "w") as f:
+                            f.write(_draw.DECLARATIONS + HARNESS + Sample(seed).text())
             if options.state:
-                with open(options.state, "w", encoding="utf-8") as f:
+                with open(options.state + ".new", "w", encoding="utf-8") as f:
                     json.dump(state, f)
+                os.replace(options.state + ".new", options.state)
+    finally:
+        pool.shutdown(cancel_futures=True)
     failed = len(state["failed"])
     done = max(state["done"], 1)
     for name in _draw.CONSTRUCTS:
