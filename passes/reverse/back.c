@@ -358,8 +358,14 @@ static bool is_part_of_read(Instance *n, const Step *s, const Map *firsts) {
     return true;
 }
 
+/* Whether v is bound here by what names first names and parts: in an arm, the variables of that arm. Those from outside
+ * are left to the code around it, since a variable is bound once. */
+static bool is_bound_here(const Map *defines, const Var *v) {
+    return !defines || map_has(defines, v);
+}
+
 /* The same code, which reads parts of a tensor that it reads again: a frame keeps the tensor alone. */
-static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars) {
+static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars, const Map *defines) {
     Map firsts;
     MapRoom room;
     map_begin(&firsts, &room);
@@ -369,7 +375,8 @@ static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars) {
     for (size_t i = 0; i < vars->len; i++) {
         Var *v = vars->data[i];
         const Step *s = map_find(&n->made_by, v);
-        if (first_name(n, v) != v || !is_part_of_read(n, s, &firsts)) {
+        if (!is_bound_here(defines, v) || first_name(n, v) != v ||
+            !is_part_of_read(n, s, &firsts)) {
             vars->data[left++] = v;
             continue;
         }
@@ -388,18 +395,18 @@ static Expr *read_parts_again(Instance *n, Expr *code, VarVec *vars) {
 }
 
 /* The same code, of first names: a frame holds no value twice, and none for a shape that another one has. vars: those that
- * are free in it, as expr_free_vars finds them. */
-static Expr *by_first_names(Instance *n, Expr *code, VarVec *vars) {
+ * are free in it, as expr_free_vars finds them. defines: the variables of the arm whose way back it is; NULL: of an end. */
+static Expr *by_first_names(Instance *n, Expr *code, VarVec *vars, const Map *defines) {
     VarVec others = {0}, firsts = {0};
     expr_free_vars(code, &others);
     if (n->program->merges)
-        code = read_parts_again(n, shape_of_kept(n, code, &others), &others);
+        code = read_parts_again(n, shape_of_kept(n, code, &others), &others, defines);
     Map seen;
     MapRoom room;
     map_begin(&seen, &room);
     for (size_t i = 0; i < others.len; i++) {
         Var *v = others.data[i], *first = first_name(n, v);
-        if (first == v)
+        if (first == v || !is_bound_here(defines, v))
             continue;
         Expr *value = expr_var(first, code->span);
         value->type = v->type;
@@ -424,7 +431,7 @@ static Expr *close_choice(Way *w, void *ctx, uint32_t i, Expr *body) {
     BranchWay *b = ctx;
     Choice *c = &b->s->choices[i];
     VarVec vars = {0};
-    body = by_first_names(w->n, body, &vars);
+    body = by_first_names(w->n, body, &vars, &c->steps->defines);
     save_vars(&c->saved, &vars, &c->steps->defines);
     for (size_t k = c->saved.len; k-- > 0;) {
         Var *v = c->saved.data[k];
@@ -613,7 +620,7 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
     if (n->program->merges)
         back = gather_additions(back);
     VarVec vars = {0};
-    back = by_first_names(n, back, &vars);
+    back = by_first_names(n, back, &vars, NULL);
     Map outside = {0};
     for (size_t i = 0; i < vars.len; i++)
         map_set(&outside, vars.data[i], vars.data[i]);
