@@ -276,9 +276,11 @@ bool replay_choose(Program *p) {
             if (!n->replays)
                 continue;
             bool straight = instance_is_straight(n);
+            /* what is differentiated backwards once more has one cell for a value: computed again, it would have two,
+             * whose cotangents are added in another order */
+            uint32_t most = straight || !p->merges ? 0 : MOST_WORK;
             /* what it captured is read from its closure, which nothing else needs where it stands in place of its calls */
-            n->replays = work_of(n, n->body) <= (straight ? 0 : MOST_WORK) &&
-                         !(straight && replay_needs_self(n));
+            n->replays = work_of(n, n->body) <= most && !(straight && replay_needs_self(n));
             any |= n->replays;
             fewer |= !n->replays;
         }
