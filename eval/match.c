@@ -96,6 +96,7 @@ void resolve_match(Resolver *r, Expr *e, int32_t dst) {
     else
         whole = resolve_operand(r, e->a);
     uint32_t inner = r->top;
+    size_t scope = r->bound.len;
     Patches ends = {0};
     uint64_t taken = 0; /* constructors, by their tags */
     bool open = true;   /* some value may have matched no arm so far */
@@ -111,6 +112,7 @@ void resolve_match(Resolver *r, Expr *e, int32_t dst) {
             resolve_condition(r, arm->guard, false, &fail);
         resolve_into(r, arm->body, dst);
         r->top = inner;
+        unbind(r, scope);
         open = fail.len > 0;
         if (dst != TAIL && (open || i + 1 < e->narms))
             vec_push(&ends, emit(r, e, CODE_JUMP, 0, 0, 0, 0));

@@ -45,6 +45,12 @@ void patch_here(Resolver *r, const Patches *jumps) {
 
 void bind(Resolver *r, const Var *v, int32_t at) {
     map_set(&r->vars, v, (void *)((intptr_t)at + 1));
+    vec_push(&r->bound, v);
+}
+
+void unbind(Resolver *r, size_t first) {
+    while (r->bound.len > first)
+        (void)map_remove(&r->vars, vec_pop(&r->bound));
 }
 
 int32_t result_slot(Resolver *r, int32_t dst) { return dst == TAIL ? slot_new(r) : dst; }
@@ -611,6 +617,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
     Expr *whole = e;
     Patches ends = {0};
     uint32_t mark = r->top;
+    size_t scope = r->bound.len;
     for (;;) {
         int32_t at;
         while (cells_is_own(e)) /* no derivative follows code that runs */
@@ -664,6 +671,7 @@ static void resolve_here(Resolver *r, Expr *e, int32_t dst) {
     if (dst != TAIL)
         verify_operand(r, whole, slot(dst), whole->type, NULL);
     r->top = mark;
+    unbind(r, scope);
 }
 
 /* Emits jumps, added to `jumps`, that are taken when the condition is `sense`. */

@@ -9,12 +9,13 @@
 typedef struct Resolver {
     Interp *in;
     Code *code;
-    Expr *body;        /* what becomes instructions: after the passes, where they ran */
-    Map vars;          /* Var -> operand + 1 */
-    Map pointers;      /* what a constant points to -> its operand */
-    Map fused_values;  /* Var -> the value that was fused into its one use (fuse.h) */
-    Map uses, counted; /* Var -> times mentioned; Expr seen while counting */
-    uint32_t run;      /* operators in the `let`s that were fused since the last one that was not */
+    Expr *body;             /* what becomes instructions: after the passes, where they ran */
+    Map vars;               /* Var -> operand + 1, of those in scope */
+    VEC(const Var *) bound; /* these, in order */
+    Map pointers;           /* what a constant points to -> its operand */
+    Map fused_values;       /* Var -> the value that was fused into its one use (fuse.h) */
+    Map uses, counted;      /* Var -> times mentioned; Expr seen while counting */
+    uint32_t run; /* operators in the `let`s that were fused since the last one that was not */
     VEC(Instr) instrs;
     VEC(Expr *) origin;
     VEC(Value) consts;
@@ -51,6 +52,8 @@ int32_t const_global(Resolver *r, Global *g);
 /* A constructor, and in the constant after it the layout that data was last made of here. */
 int32_t const_ctor(Resolver *r, Ctor *ctor);
 void bind(Resolver *r, const Var *v, int32_t at);
+/* Ends the scope of all variables but the first so many: their slots serve others. */
+void unbind(Resolver *r, size_t first);
 
 int32_t resolve_operand(Resolver *r, Expr *e);
 /* Values in adjacent slots; the first one's number. */

@@ -5,7 +5,9 @@
 #include "eval/code.h"
 #include "eval/interp.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
+#include <string.h>
 
 static Diags diags;
 static Interp *in;
@@ -157,6 +159,27 @@ TEST(integers) {
     CHECK_TEXT(diags.list.len ? diag_get_info(diags.list.data[0]->code)->name : "", "R0601");
 }
 
+static jmp_buf at_bug;
+
+static void note_bug(const char *message) {
+    CHECK(strstr(message, "variable `v` has no place") != NULL);
+    longjmp(at_bug, 1);
+}
+
+/* A pass that leaves a variable behind its scope is told of. Its slot may hold another value by then, which it gave. */
+TEST(scopes) {
+    Var *v = var("v"), *w = var("w"), *x = var("x"), *y = var("y");
+    Expr *value = expr_let(v, op2("add", ref(x), num(1)), op2("add", ref(v), ref(v)));
+    Expr *other = expr_let(w, op2("add", ref(x), num(2)), op2("add", ref(w), ref(v)));
+    Expr *body = expr_let(y, if_(op2("less", ref(x), num(9)), value, num(0)), other);
+    bug_set_handler(note_bug);
+    bool found = setjmp(at_bug) != 0;
+    if (!found)
+        (void)show(call(fn(1, x, NULL, NULL, body), 1, num(5), NULL, NULL));
+    CHECK(found);
+    bug_set_handler(NULL);
+}
+
 int main(void) {
     mem_init();
     EnvHooks hooks = {0};
@@ -168,5 +191,6 @@ int main(void) {
     RUN(closures);
     RUN(chains);
     RUN(integers);
+    RUN(scopes);
     return check_result();
 }
