@@ -150,12 +150,12 @@ Code *code_heated(Code *code) {
 }
 
 void code_drop_outdated(Interp *in) {
+    passes_trim(&in->passes);
     InferCounts now = env_counts(in->env);
     uint64_t inferred = now.definitions + now.runs;
     if (inferred == in->inferred)
         return;
     in->inferred = inferred;
-    passes_trim(&in->passes);
     size_t kept = 0;
     for (size_t i = 0; i < in->optimised.len; i++) {
         Code *code = *in->optimised.data[i];

@@ -2,9 +2,10 @@
 /* When code is optimised and when that is made anew, and that passes over calls stay linear. */
 #include "tests/unit/check.h"
 
+#include "eval/machine.h"
 #include "passes/effects.h"
 #include "passes/inline.h"
-#include "repl/session.h"
+#include "repl/session_internal.h"
 
 static Session *session;
 
@@ -168,6 +169,18 @@ TEST(redefinition_leaves_nothing_behind) {
 #endif
 }
 
+/* A program of many items keeps no more copies of functions than a prompt does. */
+TEST(items_leave_few_copies_behind) {
+    enum { ITEMS = 300, MOST = 130 };
+    Str text = {0};
+    for (int i = 0; i < ITEMS; i++)
+        str_printf(&text, "let _ = foldl(fn (a, x) { a * %d.0 + x }, 0.0, list[1.0, 2.0]);\n", i);
+    begin(2, true);
+    session_run_text(session, "items", str_text(&text), text.len, false);
+    size_t copies = specialise_known(&session->interp->passes);
+    CHECK(copies > 0 && copies <= MOST);
+}
+
 static unsigned long long operators_run(void) {
     Str out = {0};
     unsigned long long n = 0;
@@ -242,6 +255,7 @@ int main(void) {
     RUN(redefinition_drops_the_copies_that_depend_on_it_and_no_others);
     RUN(redefinition_reaches_copies);
     RUN(copies_of_copies_end);
+    RUN(items_leave_few_copies_behind);
     RUN(redefinition_leaves_nothing_behind);
     RUN(vmap_takes_all_rows_after_a_collection);
     RUN(effects_keep_no_definition);
