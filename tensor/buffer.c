@@ -15,8 +15,9 @@
  *
  * Note [Kept up to the high-water mark]. A program that runs in rounds (a training step, a gradient)
  * frees in each what it needs again in the next. Mapping fresh pages costs more than most kernels
- * that fill them, so what is live and what waits in the lists may together reach the most that was
- * live recently; the lists may always hold IDLE_MIN. Recently means during this period or the one
+ * that fill them, so what is live and what waits in the lists may together reach the mark: of each
+ * class the most that was live recently, as a block serves its own class alone, and what is given back early is
+ * wanted again in another class first. The lists may always hold IDLE_MIN. Recently means during this period or the one
  * before. A period ends when PERIODS times the mark has been allocated in it, and whatever then
  * exceeds the new mark is unmapped, first the classes that the period did not use. */
 #ifndef _GNU_SOURCE
@@ -56,12 +57,16 @@ typedef struct Pool {
     char *chunk, *chunk_end;
     size_t live, idle, limit;
     size_t since_collection, survived; /* allocated since the last, and live after it */
-    size_t peak, last_peak;            /* most bytes live in this period and in the one before */
-    size_t in_period;                  /* bytes allocated in this period */
-    bool used[NCLASSES];               /* whether the class was allocated from in this period */
-    size_t mappings;                   /* blocks and chunks mapped so far */
-    size_t held;                       /* bytes asked for and not found dead yet */
-    bool watches;                      /* small ones are counted, too */
+    size_t mark;                       /* the sum of the most bytes live of each class recently */
+    struct {
+        size_t live, idle;
+        size_t peak, last_peak; /* most bytes live in this period and in the one before */
+    } of[NCLASSES];
+    size_t in_period;    /* bytes allocated in this period */
+    bool used[NCLASSES]; /* whether the class was allocated from in this period */
+    size_t mappings;     /* blocks and chunks mapped so far */
+    size_t held;         /* bytes asked for and not found dead yet */
+    bool watches;        /* small ones are counted, too */
     TensorCounts counts;
 } Pool;
 
@@ -83,7 +88,7 @@ static size_t class_bytes(uint32_t c) {
 
 /* Bytes that may wait in the lists: Note [Kept up to the high-water mark]. */
 static size_t idle_limit(void) {
-    size_t mark = pool.peak > pool.last_peak ? pool.peak : pool.last_peak;
+    size_t mark = pool.mark;
     mark += mark / 8; /* so that a few small blocks do not push out a large one */
     return mark > pool.live + IDLE_MIN ? mark - pool.live : IDLE_MIN;
 }
@@ -100,13 +105,19 @@ static void idle_push(uint32_t c, void *data) {
     pool.blocks[c] = b;
 }
 
+/* A block of the class leaves the lists. */
+static void take_up(uint32_t c) {
+    pool.idle -= class_bytes(c);
+    pool.of[c].idle -= class_bytes(c);
+    pool.counts.recycled += class_bytes(c);
+}
+
 static void *block_new(uint32_t c) {
     size_t bytes = class_bytes(c);
     Block *b = pool.blocks[c];
     if (b) {
         pool.blocks[c] = b->next;
-        pool.idle -= bytes;
-        pool.counts.recycled += bytes;
+        take_up(c);
         return b;
     }
     if (bytes > BLOCK_MAX)
@@ -123,31 +134,59 @@ static void *block_new(uint32_t c) {
     return p;
 }
 
+static size_t most_of(uint32_t c) {
+    return pool.of[c].peak > pool.of[c].last_peak ? pool.of[c].peak : pool.of[c].last_peak;
+}
+
+/* Bytes of a class that wait for their next use: more of it than was live recently waits for nothing. */
+static size_t wanted_of(uint32_t c) {
+    return most_of(c) > pool.of[c].live ? most_of(c) - pool.of[c].live : 0;
+}
+
+/* What goes first: the classes that this period did not use, then what nobody waits for, then the rest. */
+typedef enum Trim { TRIM_UNUSED, TRIM_UNWANTED, TRIM_ANY } Trim;
+
+static size_t kept_of(uint32_t c, Trim trim) {
+    return trim == TRIM_UNUSED && pool.used[c] ? SIZE_MAX
+           : trim == TRIM_UNWANTED             ? wanted_of(c)
+                                               : 0;
+}
+
+static void unmap(uint32_t c, void *data) {
+    munmap(data, class_bytes(c));
+    pool.idle -= class_bytes(c);
+    pool.of[c].idle -= class_bytes(c);
+}
+
 /* Unmaps what waits in the lists of large classes until at most `most` bytes wait. */
-static void trim_classes(size_t most, bool unused_only) {
+static void trim_classes(size_t most, Trim trim) {
     for (uint32_t c = NCLASSES - 1; pool.idle > most && c > class_of(BLOCK_MAX); c--) {
-        if (unused_only && pool.used[c])
-            continue;
-        size_t bytes = class_bytes(c);
-        while (pool.idle > most && pool.buffers[c]) {
+        size_t kept = kept_of(c, trim);
+        while (pool.idle > most && pool.of[c].idle > kept && pool.buffers[c]) {
             PooledBuffer *b = pool.buffers[c];
             pool.buffers[c] = b->next;
-            munmap(b->base.data, bytes);
+            unmap(c, b->base.data);
             b->base.data = NULL;
-            pool.idle -= bytes;
         }
-        while (pool.idle > most && pool.blocks[c]) {
+        while (pool.idle > most && pool.of[c].idle > kept && pool.blocks[c]) {
             Block *b = pool.blocks[c];
             pool.blocks[c] = b->next;
-            munmap(b, bytes);
-            pool.idle -= bytes;
+            unmap(c, b);
         }
     }
 }
 
 static void trim(size_t most) {
-    trim_classes(most, true);
-    trim_classes(most, false);
+    for (Trim first = TRIM_UNUSED; first <= TRIM_ANY && pool.idle > most; first++)
+        trim_classes(most, first);
+}
+
+/* A block of the class joins the lists. */
+static void give_up(uint32_t c) {
+    pool.live -= class_bytes(c);
+    pool.of[c].live -= class_bytes(c);
+    pool.idle += class_bytes(c);
+    pool.of[c].idle += class_bytes(c);
 }
 
 static void unreachable(void *p, void *arg) {
@@ -158,8 +197,7 @@ static void unreachable(void *p, void *arg) {
         pool.held -= b->bytes;
         void *data = b->data;
         b->data = NULL;
-        pool.live -= class_bytes(b->size_class);
-        pool.idle += class_bytes(b->size_class);
+        give_up(b->size_class);
         idle_push(b->size_class, data);
         trim(idle_limit());
     }
@@ -220,16 +258,28 @@ static void make_room(size_t bytes) {
 bool buffer_has_room(size_t bytes) { return !exceeds(class_bytes(class_of(bytes))); }
 size_t buffer_limit(void) { return pool.limit ? pool.limit : (size_t)1 << 30; }
 
-static void count_live(size_t taken) {
+static void begin_period(void) {
+    pool.mark = 0;
+    for (uint32_t c = 0; c < NCLASSES; c++) {
+        pool.of[c].last_peak = pool.of[c].peak;
+        pool.of[c].peak = pool.of[c].live;
+        pool.mark += most_of(c);
+    }
+    pool.in_period = 0;
+}
+
+static void count_live(uint32_t c) {
+    size_t taken = class_bytes(c), most = most_of(c);
     pool.live += taken;
-    if (pool.live > pool.peak)
-        pool.peak = pool.live;
+    pool.of[c].live += taken;
+    if (pool.of[c].live > pool.of[c].peak)
+        pool.of[c].peak = pool.of[c].live;
+    if (pool.of[c].live > most)
+        pool.mark += pool.of[c].live - most;
     pool.in_period += taken;
-    size_t mark = pool.peak > IDLE_MIN ? pool.peak : IDLE_MIN;
+    size_t mark = pool.mark > IDLE_MIN ? pool.mark : IDLE_MIN;
     if (pool.in_period / PERIODS > mark) {
-        pool.last_peak = pool.peak;
-        pool.peak = pool.live;
-        pool.in_period = 0;
+        begin_period();
         trim(idle_limit());
         memset(pool.used, 0, sizeof pool.used);
     }
@@ -283,8 +333,7 @@ Buffer *buffer_new(size_t bytes) {
     if (b) {
         pool.buffers[c] = b->next;
         b->next = NULL;
-        pool.idle -= taken;
-        pool.counts.recycled += taken;
+        take_up(c);
     } else {
         make_room(taken);
         b = (PooledBuffer *)mem_new(PooledBuffer);
@@ -300,7 +349,7 @@ Buffer *buffer_new(size_t bytes) {
         b->base.size_class = c;
         mem_on_unreachable(b, unreachable, NULL);
     }
-    count_live(taken);
+    count_live(c);
     count_held(bytes);
     b->base.bytes = bytes;
     b->base.owners = 1;
@@ -347,8 +396,7 @@ void buffer_release(Buffer *b) {
     }
     packed_forget(b);
     PooledBuffer *p = (PooledBuffer *)b;
-    pool.live -= class_bytes(b->size_class);
-    pool.idle += class_bytes(b->size_class);
+    give_up(b->size_class);
     p->next = pool.buffers[b->size_class];
     pool.buffers[b->size_class] = p;
     if (b->size_class > class_of(BLOCK_MAX))

@@ -180,16 +180,18 @@ TEST(dropped_tensors_are_freed) {
     CHECK(resident() < (size_t)512 << 20);
 }
 
-/* Allocates n tensors of 16 MB, whose pages are never touched, and releases them all. */
-static void round_of(int n) {
+/* Allocates n tensors of so many MB, whose pages are never touched, and releases them all. */
+static void round_of_size(int n, int64_t megabytes) {
     enum { MOST = 64 };
     Tensor *t[MOST];
-    int64_t floats = 4 << 20;
+    int64_t floats = megabytes << 18;
     for (int i = 0; i < n; i++)
         t[i] = tensor_new(DT_F32, 1, &floats);
     for (int i = 0; i < n; i++)
         tensor_release(t[i]);
 }
+
+static void round_of(int n) { round_of_size(n, 16); }
 
 /* tensor/buffer.c, Note [Kept up to the high-water mark]. */
 TEST(rounds_map_their_memory_once) {
@@ -200,6 +202,18 @@ TEST(rounds_map_their_memory_once) {
         round_of(40);
     CHECK_INT(tensor_mappings(), mappings);
     CHECK(tensor_bytes_idle() >= (size_t)640 << 20);
+}
+
+/* What is live of each size at once is less than what a round needs in all. */
+TEST(rounds_of_two_sizes_map_their_memory_once) {
+    size_t mappings = 0;
+    for (int i = 0; i < 24; i++) {
+        if (i == 4)
+            mappings = tensor_mappings();
+        round_of_size(20, 16);
+        round_of_size(10, 32);
+    }
+    CHECK_INT(tensor_mappings(), mappings);
 }
 
 TEST(a_peak_is_forgotten) {
@@ -284,6 +298,7 @@ int main(void) {
 #endif
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
+    RUN(rounds_of_two_sizes_map_their_memory_once);
     RUN(a_peak_is_forgotten);
     RUN(packed_copies);
     RUN(packed_copies_make_room);
