@@ -353,6 +353,15 @@ static bool have_one_shape(const Value *a, const Value *b) {
            memcmp(t->shape, u->shape, sizeof t->shape[0] * (size_t)t->rank) == 0;
 }
 
+/* A call as it is written, whose items were handed over one by one. */
+static bool apply_to_tuple(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
+    Site whole = *site;
+    whole.spread = false;
+    whole.nargs = 1;
+    Value tuple = value_tuple(args, site->nargs);
+    return apply_plainly(in, &whole, &tuple, 0, span, out);
+}
+
 /* What goes wrong with a kept plan goes wrong again below, where it is reported. */
 bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
     uint64_t dying = in->dying;
@@ -378,7 +387,8 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
             return false;
         }
     }
-    return apply_plainly(in, site, args, dying, span, out);
+    return site->spread ? apply_to_tuple(in, site, args, span, out)
+                        : apply_plainly(in, site, args, dying, span, out);
 }
 
 /* ---- tensor literals ------------------------------------------------------------------------- */

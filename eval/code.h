@@ -215,6 +215,7 @@ typedef struct Site {
     struct Element *element; /* of its last call on scalars, or NULL (eval/element.c) */
     struct Group *group;     /* fused operators, in place of op; or NULL */
     const Expr *call;        /* for messages; may be NULL */
+    bool spread;             /* the arguments are the items of the call's one argument, a tuple */
     bool only_checks;        /* its result is not read, only whether it has one */
     uint32_t nowned;         /* how many of `owner` there are */
     uint8_t *owner;          /* of the first arguments */

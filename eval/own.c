@@ -470,6 +470,19 @@ static void run_forward(Owning *o) {
     }
 }
 
+bool own_spreads(const Resolver *r, const Expr *call, const Expr *e) {
+    if (r->code->verify || e->kind != EXPR_TUPLE || !e->nargs || e->nargs > OWN_ARGS ||
+        call->nargs != 1 || call->nsizes || call->a->kind != EXPR_OP ||
+        !op_has_kept_plans(call->a->op))
+        return false;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Type *t = e->args[i]->type ? type_resolve(e->args[i]->type) : NULL;
+        if (!t || t->tag != TY_TENSOR)
+            return false;
+    }
+    return true;
+}
+
 void own_code(Resolver *r) {
     Owning o = {.r = r, .n = (uint32_t)r->instrs.len, .nslots = r->max};
     o.words = (r->max + 63) / 64 + 1;

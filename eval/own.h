@@ -34,6 +34,9 @@
 
 #include "eval/resolve.h"
 
+/* Whether the operator of the call takes the items of its one argument e, a tuple, one by one, so that it may own them. */
+bool own_spreads(const Resolver *r, const Expr *call, const Expr *e);
+
 /* Adds to resolved code what its operators and tail calls may take over. */
 void own_code(Resolver *r);
 

@@ -205,6 +205,8 @@ static const Template *find_template(Launch *l) {
 static void find_dying(Planner *p, Launch *l) {
     const Instr *i = &p->r->instrs.data[l->instr];
     const Site *site = i->op == CODE_OPERATOR ? &p->r->sites.data[i->c] : NULL;
+    if (site && site->spread) /* the leaf is the tuple, which is never made */
+        return;
     for (uint32_t k = 0; k < l->group->nleaves; k++) {
         uint32_t owner = site ? (k < site->nowned ? site->owner[k] : OWN_NOT)
                               : (uint32_t)i->x >> (8 * k) & 0xff;

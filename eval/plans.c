@@ -218,6 +218,15 @@ static int32_t run_to_scalar(Interp *in, Template *t, char **at, Value *out) {
     return status;
 }
 
+/* Whether no other operand lies in the buffer of that one: one that stands there twice may be read in two ways. */
+static bool is_alone(const Operands *o, uint32_t i) {
+    bool alone = true;
+    const Buffer *buffer = o->in[i].tensor->buffer;
+    for (uint32_t k = 0; k < o->n; k++)
+        alone = alone && (k == i || !o->in[k].tensor || o->in[k].tensor->buffer != buffer);
+    return alone;
+}
+
 /* The input that the one result is written over: it ends here, nothing else refers to it, and the template
  * writes each element where it has read it for the last time. -1: none. */
 static int find_place(const Template *t, const Operands *o, uint64_t dying) {
@@ -226,10 +235,7 @@ static int find_place(const Template *t, const Operands *o, uint64_t dying) {
         const Tensor *x = may >> i & 1 ? o->in[i].tensor : NULL;
         if (!x || x->offset || x->buffer->owners != 1)
             continue;
-        bool alone = true; /* an argument that stands there twice may be read in two ways */
-        for (uint32_t k = 0; k < o->n; k++)
-            alone = alone && (k == i || !o->in[k].tensor || o->in[k].tensor->buffer != x->buffer);
-        if (alone)
+        if (is_alone(o, i))
             return (int)i;
     }
     return -1;
@@ -269,6 +275,23 @@ static void make_results(const Template *t, char **at, const Operands *o, const 
         }
         at[t->nin + i] = tensor_data(outs[i]);
     }
+}
+
+/* Note [Results that are longer]. What `concatenate` lays behind a tensor that ends here goes into that tensor's buffer,
+ * where this has room or can be given some: an array that a loop puts together piece by piece is not copied each time. The
+ * result, or NULL. */
+static Tensor *lengthen_first(Interp *in, const Template *t, const Operands *o,
+                              const PlanCall *call) {
+    if (!t->lengthens || call->tuple || !(call->dying & 1) || !o->in[0].tensor || !is_alone(o, 0))
+        return NULL;
+    Tensor *x = (Tensor *)(uintptr_t)o->in[0].tensor;
+    size_t bytes = x->buffer->bytes;
+    Tensor *longer = tensor_lengthen(x, t->out[0].rank, t->out[0].shape);
+    if (longer) {
+        in->stats.in_place++;
+        in->stats.bytes_in_place += bytes;
+    }
+    return longer;
 }
 
 static void count_places(Interp *in, const Template *t, const int *places, Tensor *const *outs) {
@@ -326,20 +349,25 @@ static int32_t run_template(Interp *in, Template *t, char **at, const PlanCall *
     int places[OP_MAX_OUTPUTS];
     bool viewed = may_view(
         t, o, call->dying); /* before all: in place it would be copied to where it is */
-    uint64_t placed = viewed ? 0 : find_places(t, o, call, places);
+    Tensor *longer = viewed ? NULL : lengthen_first(in, t, o, call);
+    uint64_t placed = viewed ? 0 : longer ? 1 : find_places(t, o, call, places);
     int32_t status = KERNEL_DONE;
     if (viewed) {
         make_views(t, o, outs);
+    } else if (longer) {
+        outs[0] = longer;
+        at[t->nin] = tensor_data(longer);
+        status = template_run_from(t, 1, at, in->kept_runner, in->runner_ctx, &in->interrupt);
     } else {
         make_results(t, at, o, places, outs);
         status = template_run(t, at, in->kept_runner, in->runner_ctx, &in->interrupt);
     }
     if (status != KERNEL_DONE)
         return status;
-    if (!viewed)
+    if (!viewed && !longer)
         count_places(in, t, places, outs);
     release_dying(o, call->dying & ~placed);
-    if (!placed)
+    if (!placed || longer)
         stack_share(in);
     if (t->nout == 1 && !call->tuple) {
         *out = take_result(outs[0]);

@@ -248,7 +248,10 @@ static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
     uint32_t mark = r->top;
     int32_t to = result_slot(r, dst);
     int32_t first = (int32_t)r->top;
-    if (x != vec_last(&chain)) {
+    bool spread = own_spreads(r, vec_last(&chain), x);
+    if (spread) {
+        resolve_args(r, x->args, x->nargs);
+    } else if (x != vec_last(&chain)) {
         int32_t at = slot_new(r);
         resolve(r, x, at);
         r->top = (uint32_t)at + 1;
@@ -260,6 +263,10 @@ static void resolve_site_chain(Resolver *r, Expr *e, int32_t dst) {
         if (call->nsizes)
             resolve_args(r, call->sizes, call->nsizes);
         uint32_t site = add_site(r, call);
+        if (spread)
+            r->sites.data[site].nargs = x->nargs;
+        r->sites.data[site].spread = spread;
+        spread = false;
         int32_t at = chain.len ? first : to;
         emit(r, call, r->sites.data[site].op ? CODE_OPERATOR : CODE_BUILTIN, 0, slot(at),
              slot(first), (int32_t)site);

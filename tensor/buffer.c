@@ -356,6 +356,37 @@ Buffer *buffer_new(size_t bytes) {
     return &b->base;
 }
 
+/* Pages of a block that is mapped by itself are put elsewhere without a copy; the classes grow by a part of themselves, so
+ * that what is lengthened again and again is moved as often as its size doubles. */
+static bool block_lengthen(Buffer *b, uint32_t c) {
+    size_t from = class_bytes(b->size_class), to = class_bytes(c);
+    if (c == b->size_class)
+        return true;
+    if (from <= BLOCK_MAX || c >= NCLASSES || exceeds(to - from))
+        return false;
+    void *data = mremap(b->data, from, to, MREMAP_MAYMOVE);
+    if (data == MAP_FAILED)
+        return false;
+    pool.live -= from;
+    pool.of[b->size_class].live -= from;
+    b->data = data;
+    b->size_class = c;
+    pool.used[c] = true;
+    count_live(c);
+    return true;
+}
+
+bool buffer_lengthen(Buffer *b, size_t bytes) {
+    if (b->size_class >= NCLASSES || !block_lengthen(b, class_of(bytes)))
+        return false;
+    pool.counts.asked += bytes - b->bytes;
+    count_held(bytes - b->bytes);
+    b->bytes = bytes;
+    if (b->packed)
+        packed_forget(b);
+    return true;
+}
+
 /* Memory of somebody else. It counts as allocated, so that it is given back before long, and not as live. */
 typedef struct BorrowedBuffer {
     Buffer base;

@@ -19,6 +19,8 @@ void buffer_renew_plain(Buffer *b, size_t bytes);
 Buffer *buffer_borrow(void *data, size_t bytes, void (*release)(void *ctx), void *ctx);
 /* Without storage: data is NULL. */
 Buffer *buffer_blank(void);
+/* Whether b, of one owner, now has so many bytes, which are no fewer than it had; its elements stay, but may have moved. */
+bool buffer_lengthen(Buffer *b, size_t bytes);
 /* Gives the storage back at once; the Buffer must not be used again. */
 void buffer_release(Buffer *b);
 /* Whether so many bytes more stay below the limit as things are. */

@@ -250,3 +250,15 @@ void tensor_drop(Tensor *t) {
     if (view)
         spare_give(spare_view(t->rank), t);
 }
+
+Tensor *tensor_lengthen(Tensor *t, int rank, const int64_t *shape) {
+    int64_t count = shape_count(rank, shape, t->dtype), strides[TENSOR_MAX_RANK], stride = 1;
+    if (count < t->count || t->offset || t->buffer->owners != 1 ||
+        !buffer_lengthen(t->buffer, (size_t)count * dtype_size(t->dtype)))
+        return NULL;
+    for (int i = rank; i-- > 0; stride *= shape[i])
+        strides[i] = stride;
+    Tensor *longer = tensor_view(t, rank, shape, strides, 0);
+    tensor_drop(t);
+    return longer;
+}

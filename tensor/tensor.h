@@ -72,6 +72,10 @@ void *tensor_at(const Tensor *t, int64_t i);
 /* The number of elements, or -1 when it does not fit or bytes would exceed 2^47. */
 int64_t shape_count(int rank, const int64_t *shape, DType dtype);
 
+/* t with room behind its elements, row-major of that shape, where its buffer has one owner and can be lengthened: t itself
+ * is dead then. NULL: it stays as it is. */
+Tensor *tensor_lengthen(Tensor *t, int rank, const int64_t *shape);
+
 /* Gives the buffer back at once; only where the caller is its one owner (temporaries). */
 void tensor_release(Tensor *t);
 /* The header is dead: its buffer has an owner less, and is given back with the last one. */

@@ -319,6 +319,33 @@ static const TemplateView *find_views(const Template *t, Tensor *const *out) {
     return views;
 }
 
+/* Whether the step has an operand or a result in the slot, of an element in front of byte `end`. */
+static bool touches(const TemplateStep *step, uint32_t slot, int64_t end) {
+    for (int p = 0; p < step->recipe->noperands + step->recipe->noutputs; p++)
+        if (step->slot[p] == slot && step->offset[p] < end)
+            return true;
+    return false;
+}
+
+/* Template.lengthens, as of `concatenate((x, y))`: what may end the kernel would leave a longer x. */
+static bool find_lengthens(const Template *t, Tensor *const *in, Tensor *const *out) {
+    if (t->nout != 1 || !t->nin || !t->nsteps || in[0]->dtype != out[0]->dtype)
+        return false;
+    const TemplateStep *step = &t->steps[0];
+    const Recipe *r = step->recipe;
+    const int64_t *from = step->numbers + r->rank, *to = from + r->rank;
+    int64_t end = in[0]->count * (int64_t)dtype_size(in[0]->dtype);
+    bool lays = recipe_only_moves(r) && r->noperands == 1 && step->slot[0] == 0 &&
+                step->slot[1] == t->nin && !step->offset[0] && !step->offset[1] &&
+                step->elements == in[0]->count && tensor_is_contiguous(in[0]);
+    for (int a = 0; a < r->rank && lays; a++)
+        lays = step->numbers[a] == 1 || from[a] == to[a];
+    for (uint32_t k = 1; k < t->nsteps && lays; k++)
+        lays = !touches(&t->steps[k], 0, INT64_MAX) && !touches(&t->steps[k], t->nin, end) &&
+               !step_may_fail(t->steps[k].recipe);
+    return lays;
+}
+
 Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor *const *out,
                        uint32_t nout) {
     size_t nsteps = plan->steps.len, ntemps = plan->temps.len;
@@ -342,6 +369,7 @@ Template *template_new(const Plan *plan, Tensor *const *in, uint32_t nin, Tensor
     t->temp_at = at;
     t->views = find_views(t, out);
     t->in_place = find_in_place(t, in, out);
+    t->lengthens = find_lengthens(t, in, out);
     return t;
 }
 
@@ -369,10 +397,10 @@ void template_bind(const TemplateStep *step, char *const *at, const volatile int
     args->nthreads = 1;
 }
 
-static int32_t run_steps(Template *t, char **at, TemplateRunner runner, void *ctx,
+static int32_t run_steps(Template *t, uint32_t from, char **at, TemplateRunner runner, void *ctx,
                          const volatile int *interrupt) {
     int32_t status = KERNEL_DONE;
-    for (uint32_t k = 0; k < t->nsteps && status == KERNEL_DONE; k++)
+    for (uint32_t k = from; k < t->nsteps && status == KERNEL_DONE; k++)
         status = runner(ctx, &t->steps[k], at, interrupt);
     if (status == KERNEL_MEMORY)
         mem_out_of_memory(0);
@@ -385,22 +413,27 @@ static void place(const Template *t, char **at, char *scratch) {
         at[i] = scratch + t->temp_at[i - first];
 }
 
-static int32_t run_small(Template *t, char **at, TemplateRunner runner, void *ctx,
+static int32_t run_small(Template *t, uint32_t from, char **at, TemplateRunner runner, void *ctx,
                          const volatile int *interrupt) {
     _Alignas(ALIGN) char scratch[SMALL];
     place(t, at, scratch);
-    return run_steps(t, at, runner, ctx, interrupt);
+    return run_steps(t, from, at, runner, ctx, interrupt);
+}
+
+int32_t template_run_from(Template *t, uint32_t from, char **at, TemplateRunner runner, void *ctx,
+                          const volatile int *interrupt) {
+    if (t->nslots == t->nin + t->nout)
+        return run_steps(t, from, at, runner, ctx, interrupt);
+    if (t->scratch <= SMALL)
+        return run_small(t, from, at, runner, ctx, interrupt);
+    Tensor *scratch = tensor_new(DT_U8, 1, &t->scratch);
+    place(t, at, tensor_data(scratch));
+    int32_t status = run_steps(t, from, at, runner, ctx, interrupt);
+    tensor_release(scratch);
+    return status;
 }
 
 int32_t template_run(Template *t, char **at, TemplateRunner runner, void *ctx,
                      const volatile int *interrupt) {
-    if (t->nslots == t->nin + t->nout)
-        return run_steps(t, at, runner, ctx, interrupt);
-    if (t->scratch <= SMALL)
-        return run_small(t, at, runner, ctx, interrupt);
-    Tensor *scratch = tensor_new(DT_U8, 1, &t->scratch);
-    place(t, at, tensor_data(scratch));
-    int32_t status = run_steps(t, at, runner, ctx, interrupt);
-    tensor_release(scratch);
-    return status;
+    return template_run_from(t, 0, at, runner, ctx, interrupt);
 }

@@ -40,6 +40,8 @@ typedef struct TemplateView {
 
 typedef struct Template {
     uint32_t nin, nout, nslots, nsteps;
+    bool lengthens; /* all that is read of the first input is laid down by the first step where the
+                       one result begins */
     OutSpec *out;
     const TemplateView
         *views;        /* one an output where all steps only take parts of inputs; else NULL */
@@ -60,6 +62,9 @@ typedef int32_t (*TemplateRunner)(void *ctx, TemplateStep *step, char *const *at
 
 int32_t template_run(Template *t, char **at, TemplateRunner runner, void *ctx,
                      const volatile int *interrupt);
+/* The same without the first steps, `from` of them. */
+int32_t template_run_from(Template *t, uint32_t from, char **at, TemplateRunner runner, void *ctx,
+                          const volatile int *interrupt);
 
 /* The launch of a step as recipe_run takes it. What the recipe does not use stays undefined. */
 void template_bind(const TemplateStep *step, char *const *at, const volatile int *interrupt,

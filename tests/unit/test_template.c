@@ -67,6 +67,21 @@ static void check_view(const OpCall *call, const TemplateView *view, const Tenso
         check_fail(__FILE__, __LINE__, "%s: the view differs", call->op->name);
 }
 
+static int lengthened;
+
+/* The first argument, with the steps that follow the one that lays it down, gives the result. */
+static void check_lengthens(const OpCall *call, Template *t, char **at, const Tensor *want) {
+    const Tensor *first = call->in[0];
+    Tensor *got = tensor_new_zero(want->dtype, want->rank, want->shape);
+    at[t->nin] = tensor_data(got);
+    memcpy(at[t->nin], tensor_data(first), (size_t)first->count * dtype_size(first->dtype));
+    int32_t status = template_run_from(t, 1, at, run_step, NULL, NULL);
+    if (status != KERNEL_DONE ||
+        memcmp(at[t->nin], tensor_data(want), (size_t)want->count * dtype_size(want->dtype)) != 0)
+        check_fail(__FILE__, __LINE__, "%s: lengthened, it differs", call->op->name);
+    lengthened++;
+}
+
 static void compare(const OpCall *call, Template *t) {
     Tensor *want[OP_MAX_OUTPUTS], *got[OP_MAX_OUTPUTS];
     char **at = mem_new_n(char *, t->nslots + 1);
@@ -83,6 +98,8 @@ static void compare(const OpCall *call, Template *t) {
         check_fail(__FILE__, __LINE__, "%s: status %d, %d results", call->op->name, status, n);
     for (int i = 0; i < n && t->views; i++, viewed++)
         check_view(call, &t->views[i], want[i]);
+    if (n == 1 && t->lengthens)
+        check_lengthens(call, t, at, want[0]);
     for (int i = 0; i < n && status == KERNEL_DONE; i++)
         if (got[i]->count != want[i]->count ||
             memcmp(tensor_data(got[i]), tensor_data(want[i]),
@@ -129,7 +146,7 @@ TEST(operators) {
             done += try_call(op, tries);
         missed += !done;
     }
-    CHECK(kept > 2000 && transposed > 200 && missed < 6 && viewed > 50);
+    CHECK(kept > 2000 && transposed > 200 && missed < 6 && viewed > 50 && lengthened > 5);
     if (jit)
         CHECK(launched > 200);
     jit_close(jit);

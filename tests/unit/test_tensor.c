@@ -216,6 +216,32 @@ TEST(rounds_of_two_sizes_map_their_memory_once) {
     CHECK_INT(tensor_mappings(), mappings);
 }
 
+/* Small ones stay as they are; larger ones have their elements, wherever these now lie. */
+TEST(tensors_are_lengthened) {
+    int64_t few[] = {10}, shape[] = {10000, 2}, longer[] = {20001};
+    Tensor *small = tensor_new(DT_F64, 1, few);
+    CHECK(tensor_lengthen(small, 1, longer) == NULL && tensor_data(small) != NULL);
+    Tensor *t = tensor_new(DT_F64, 2, shape);
+    double *x = tensor_data(t);
+    for (int i = 0; i < 20000; i++)
+        x[i] = i;
+    Tensor *view = tensor_view(t, 1, few, (int64_t[]){1}, 0);
+    CHECK(tensor_lengthen(t, 1, longer) == NULL);
+    tensor_drop(view);
+    for (int64_t n = 20001; n < 4000000; n += n / 3) {
+        Tensor *u = tensor_lengthen(t, 1, &n);
+        CHECK(u && u->count == n && u->buffer->owners == 1 && tensor_is_contiguous(u));
+        t = u;
+        x = tensor_data(t);
+        CHECK(x[0] == 0.0 && x[19999] == 19999.0 && (uintptr_t)x % 64 == 0);
+        x[n - 1] = 1.0;
+    }
+    size_t live = tensor_bytes_live();
+    CHECK(live >= t->buffer->bytes);
+    tensor_release(t);
+    CHECK(tensor_bytes_live() < live);
+}
+
 TEST(a_peak_is_forgotten) {
     round_of(40);
     for (int i = 0; i < 600; i++)
@@ -299,6 +325,7 @@ int main(void) {
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
     RUN(rounds_of_two_sizes_map_their_memory_once);
+    RUN(tensors_are_lengthened);
     RUN(a_peak_is_forgotten);
     RUN(packed_copies);
     RUN(packed_copies_make_room);
