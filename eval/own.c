@@ -40,11 +40,21 @@ typedef struct Owning {
 
 /* ---- what instructions do -------------------------------------------------------------------- */
 
-/* What is made by tighten.c or by hand, and what may read anything, is not looked at. */
+/* What is made by tighten.c or by hand, and what may read anything, is not looked at; HOLE is said to do so because it
+ * moves the activation, with what its slots hold. */
 static bool is_plain(const Instr *i) {
     const OpcodeInfo *info = instr_info(i);
+    if (i->op == CODE_HOLE)
+        return true;
     return info->b != PART_ANY && info->b != PART_LIST_X && info->b != PART_LIST_C &&
            info->b != PART_LIST_CTOR && info->c != PART_PAIRS && info->result != RESULT_SEVERAL;
+}
+
+static void find_reads(const Resolver *r, size_t at, Reads *out) {
+    const Instr *i = &r->instrs.data[at];
+    instr_reads(r, NULL, at, out);
+    if (i->op == CODE_HOLE)
+        *out = (Reads){.row = {{(uint32_t)i->b >> 4, 1}, {(uint32_t)i->c >> 4, 1}}, .nrows = 2};
 }
 
 static bool calls(const Resolver *r, const Instr *i, BuiltinFn fn) {
@@ -117,7 +127,7 @@ static bool find_live(Owning *o) {
         int32_t to = written(i);
         if (to >= 0)
             before[to / 64] &= ~(UINT64_C(1) << to % 64);
-        instr_reads(o->r, NULL, at, &reads);
+        find_reads(o->r, at, &reads);
         read_all(&reads, before);
     }
     return true;
@@ -425,7 +435,7 @@ static void run_forward(Owning *o) {
     for (size_t at = 0; at < o->n; at++) {
         const Instr *i = &o->r->instrs.data[at];
         meet_before(o, at);
-        instr_reads(o->r, NULL, at, &reads);
+        find_reads(o->r, at, &reads);
         int32_t to = written(i);
         if (i->op == CODE_TUPLE)
             o->r->instrs.data[at].x = items_owned(o, at);

@@ -256,6 +256,15 @@ def grow(k: int32, t: Tensor[(?,), float64]) -> Tensor[(?,), float64] {
 sum(grow(n, full(0.25, shape=[20000], dtype=float64)))
 """)
 
+program("data whose last field is a call", 1, 24000, 24000, """
+type Out { Out { x: Tensor[(3000,), float64], n: int32 } }
+def count(k: int32) -> int32 { if (k == 0) { 0 } else { count(k - 1) } }
+def turn(x: Tensor[(3000,), float64]) -> Out { Out { x: sort(x) * 2.0, n: count(3) } }
+let x: Tensor[(3000,), float64] = full(0.5, shape=[3000]);
+def step(k: int32, m: int32) -> int32 { if (k == 0) { m } else { step(k - 1, m + turn(x).n) } }
+step(n, 0)
+""")
+
 program("three states, one of them handed on as it is", 1, 12000, 24000, """
 def step(n: int32, x: Tensor[(3000,), float32], y: Tensor[(3000,), float32], z: Tensor[(3000,), float32]) {
   let kept = stop_gradient(x);
