@@ -20,7 +20,8 @@ static bool settle(Interp *in, Value v) {
     Tensor *t = v.p;
     if (t->waiting && !waiting_add_all(in, t))
         return false;
-    t->accumulates &= (uint8_t)~SUM;
+    t->accumulates = (uint8_t)((t->accumulates & WITHOUT_NEGATIVE_ZERO) |
+                               (is_sum(t) ? WAS_SUM : 0));
     return true;
 }
 
@@ -47,9 +48,9 @@ bool ad_settle_parts(const BuiltinCall *call, Value *out) {
 static Tensor *own_tensor(Value acc, const Tensor *data, bool dying) {
     if (acc.tag == VAL_TENSOR) {
         Tensor *t = acc.p;
-        dying = dying && t->buffer->owners == 1 && tensor_is_contiguous(t);
-        if ((is_sum(t) || dying) && t->accumulates & WITHOUT_NEGATIVE_ZERO) {
-            t->accumulates |= SUM;
+        bool own = is_sum(t) || (dying && t->buffer->owners == 1 && tensor_is_contiguous(t));
+        if (own && t->accumulates & WITHOUT_NEGATIVE_ZERO) {
+            t->accumulates = SUM | WITHOUT_NEGATIVE_ZERO;
             return t;
         }
     }
@@ -276,7 +277,7 @@ static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, uint64_t dy
     Value args[2] = {acc, ct};
     if (apply_scalar(call->in, &s, args, out))
         return true;
-    uint8_t was = acc.tag == VAL_TENSOR ? ((Tensor *)acc.p)->accumulates : SETTLED;
+    uint8_t was = acc.tag == VAL_TENSOR ? ((Tensor *)acc.p)->accumulates & ~WAS_SUM : SETTLED;
     call->in->dying = dying | (was & SUM);
     if (!apply_op(call->in, &s, args, call->span, out))
         return false;

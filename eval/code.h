@@ -191,9 +191,10 @@ typedef struct Make {
 
 /* Who owns an argument that is read for the last time (eval/own.h): nobody known, this activation, or it
  * does if the parameter of the number above OWN_IF was given to it, with OWN_CALLED if the last call's result was, or from
- * OWN_ITEM on if the frame that it took apart owned that item, of the first OWN_ITEMS behind the result. */
+ * OWN_ITEM on if the frame that it took apart owned that item, of the first OWN_ITEMS behind the result. With OWN_SUM it does if
+ * the tensor was a sum that only its accumulator knew until it was settled here (Note [Sums that end] in eval/own.h). */
 enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 63, OWN_ITEMS = 16 };
-enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_END = OWN_ITEM + OWN_ITEMS };
+enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_SUM = OWN_ITEM + OWN_ITEMS, OWN_END };
 
 /* The arguments that a tail call gives to its callee. */
 typedef struct Gives {

@@ -21,6 +21,12 @@ typedef struct Added {
 } Added;
 typedef VEC(Added) AddedVec;
 
+/* Of a tensor that was taken from a cotangent with parts: who reads it. See Note [Sums that end]. */
+typedef struct CtPart {
+    bool is_part, is_settled;
+    uint32_t whole; /* the slot that holds the cotangent */
+} CtPart;
+
 typedef struct Owning {
     Resolver *r;
     uint32_t n, nslots, words;
@@ -32,8 +38,10 @@ typedef struct Owning {
     int32_t next;    /* the next number; those of parameters begin at 1 */
     size_t *made;    /* of each number, the instruction whose result it is */
     uint8_t *item;   /* of each number, which item of the frame it is, or 0 */
+    CtPart *part;    /* of each number */
     int32_t frame;   /* the slot of the parameter that is the frame, or -1 */
     bool takes_item; /* something takes an item of it */
+    bool goes_back;  /* it takes frames apart, and nothing differentiates it */
     AddedVec added;
     bool reached; /* the instruction before leads here */
 } Owning;
@@ -190,11 +198,12 @@ static bool is_called(const Owning *o, int32_t tensor) {
 }
 
 static uint32_t owner_of(const Owning *o, int32_t tensor) {
-    return tensor <= 0            ? OWN_NOT
-           : is_param(o, tensor)  ? OWN_IF + (uint32_t)tensor - 1
-           : is_called(o, tensor) ? OWN_CALLED
-           : o->item[tensor]      ? OWN_ITEM + o->item[tensor] - 1u
-                                  : OWN_ALWAYS;
+    return tensor <= 0               ? OWN_NOT
+           : o->part[tensor].is_part ? OWN_NOT
+           : is_param(o, tensor)     ? OWN_IF + (uint32_t)tensor - 1
+           : is_called(o, tensor)    ? OWN_CALLED
+           : o->item[tensor]         ? OWN_ITEM + o->item[tensor] - 1u
+                                     : OWN_ALWAYS;
 }
 
 /* The owner where the tensor is taken over after instruction `at`. */
@@ -206,6 +215,14 @@ static uint32_t take(Owning *o, size_t at, int32_t tensor) {
         return OWN_NOT; /* the frame is taken apart once more */
     o->takes_item = true;
     return owner;
+}
+
+/* The owner where instruction `at` adds the tensor to an accumulator. */
+static uint32_t take_sum(Owning *o, size_t at, int32_t tensor) {
+    const CtPart *part = tensor > 0 ? &o->part[tensor] : NULL;
+    if (part && part->is_settled && !has(o->after + at * o->words, part->whole))
+        return OWN_SUM;
+    return take(o, at, tensor);
 }
 
 static void own_operands(Owning *o, size_t at, int32_t to) {
@@ -226,7 +243,8 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
                 site->spent = k + 1;
             continue;
         }
-        uint32_t owner = take(o, at, tensor);
+        uint32_t owner = k == 1 && i->op == CODE_ADD_CT ? take_sum(o, at, tensor)
+                                                        : take(o, at, tensor);
         if (is_site) {
             if (!site->owner) {
                 site->owner = mem_bytes(OWN_ARGS);
@@ -301,7 +319,8 @@ static void drop_unread(Owning *o, size_t at) {
     int32_t args = i->c >> 4;
     for (int32_t s = 0; s < (int32_t)o->nslots; s++) {
         int32_t tensor = o->holds[s];
-        if (tensor <= 0 || is_param(o, tensor) || (s >= args && s < args + i->x))
+        if (tensor <= 0 || is_param(o, tensor) || o->part[tensor].is_part ||
+            (s >= args && s < args + i->x))
             continue;
         size_t made = o->made[tensor];
         bool given = (i->b & 3) == BASE_SLOT && o->holds[i->b >> 4] == tensor; /* the callee */
@@ -420,6 +439,26 @@ static int32_t number_result(Owning *o, size_t at, bool called) {
     return o->next++;
 }
 
+/* What ad.settle gives is known by another number from here on, and so is its argument. */
+static int32_t settle_part(Owning *o, size_t at, int32_t tensor) {
+    int32_t settled = number_result(o, at, false);
+    o->part[settled] = (CtPart){true, true, o->part[tensor].whole};
+    for (uint32_t s = 0; s < o->nslots; s++)
+        if (o->holds[s] == tensor)
+            o->holds[s] = settled;
+    return settled;
+}
+
+/* The number of a part of a cotangent, where the function goes back once, or 0. */
+static int32_t number_part(Owning *o, size_t at) {
+    const Instr *i = &o->r->instrs.data[at];
+    if (i->op != CODE_PART_OF_CT || (i->b & 3) != BASE_SLOT || !o->goes_back)
+        return 0;
+    int32_t part = number_result(o, at, false);
+    o->part[part] = (CtPart){true, false, (uint32_t)i->b >> 4};
+    return part;
+}
+
 static void give_result(Owning *o, size_t at) {
     Instr *i = &o->r->instrs.data[at];
     if ((i->b & 3) == BASE_SLOT && may_be_tensor(o->r->origin.data[at]->type))
@@ -463,11 +502,13 @@ static void run_forward(Owning *o) {
         bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) || item;
         int32_t value = fresh || called       ? number_result(o, at, called)
                         : i->op == CODE_TUPLE ? -number_result(o, at, false)
-                                              : 0;
+                                              : number_part(o, at);
         if (item)
             o->item[value] = (uint8_t)i->c;
         if (passed_on(o->r, i) >= 0)
             value = o->holds[passed_on(o->r, i)];
+        if (calls(o->r, i, ad_settle) && value > 0 && o->part[value].is_part)
+            value = settle_part(o, at, value);
         if (to >= 0)
             o->holds[to] = value;
         if (called) /* the callee's activation was there */
@@ -514,7 +555,10 @@ void own_code(Resolver *r) {
     o.made = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.made);
     o.item = mem_bytes(o.n + r->code->nparams + 1);
     memset(o.item, 0, o.n + r->code->nparams + 1);
+    o.part = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.part);
+    memset(o.part, 0, (o.n + r->code->nparams + 1) * sizeof *o.part);
     o.frame = find_frame(r);
+    o.goes_back = r->code->fn->kind == EXPR_FN && r->code->fn->fn->frames.len > 0;
     if (find_live(&o))
         run_forward(&o);
     if (o.takes_item) {

@@ -27,6 +27,14 @@
  * is made: the tuple says which (Tuple.owned), and OWNED hands them to the way back, which takes it apart for the last
  * time. They are its own until it calls, as another frame may be taken apart then.
  *
+ * Note [Sums that end]. An accumulator that is settled is known to who settles it alone: what is still a sum (Tensor.accumulates)
+ * was seen by nobody. Where a way back takes it from a cotangent with parts, settles it, and adds it to another accumulator,
+ *
+ *     let a = ad.settle(ad.item(ct, 0)); … ad.add(sum, a)
+ *
+ * and reads neither a nor ct later, it is given back after it was added, or written over (OWN_SUM). Such a function goes
+ * through its frames once, and reads each part of its cotangents once.
+ *
  * The cotangents of a tensor are owned, too, that a loop writes part by part, `{ a with [i] = v }`: of the sum that is
  * settled the part is read and made zero, and what was read of `a` is added, all in one tensor (eval/accumulate.c). */
 #ifndef EVAL_OWN_H

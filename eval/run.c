@@ -489,7 +489,7 @@ do_ADD_CT : {
     const Value *l = R(pc->b), *r = R(pc->c);
     if (LIKELY(add_floats(l, r, &SLOT(pc->a))))
         NEXT();
-    in->dying = dying_operands(in, pc->x);
+    in->dying = dying_operands(in, pc->x) | dying_sum(pc->x >> 8, *r) << 1;
     TRY(apply_add_ct(in, ORIGIN()->span, *l, *r, &SLOT(pc->a)));
     NEXT();
 }

@@ -5,6 +5,7 @@
 
 #include "eval/machine.h"
 #include "eval/run_scalar.h"
+#include "eval/waiting.h"
 
 /* Copies the two words one by one. Most values were written so, and one load of both would have to wait until the
  * stores reach the cache (a sixth of all time in a loop of derivatives). */

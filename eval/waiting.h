@@ -18,10 +18,17 @@
 
 #include "eval/machine.h"
 
-/* What Tensor.accumulates says, two bits. A sum to whose parts is added has no -0.0, since adding a tensor that is zero
- * elsewhere leaves none; that stays true when it is settled. */
-enum { SETTLED = 0, SUM = 1, WITHOUT_NEGATIVE_ZERO = 2 };
+/* What Tensor.accumulates says, a bit each. A sum to whose parts is added has no -0.0, since adding a tensor that is zero
+ * elsewhere leaves none; that stays true when it is settled. WAS_SUM: it was one until it was settled, once. */
+enum { SETTLED = 0, SUM = 1, WITHOUT_NEGATIVE_ZERO = 2, WAS_SUM = 4 };
 static inline bool is_sum(const Tensor *t) { return t->accumulates & SUM; }
+
+/* Whether a tensor that such an owner reads for the last time ends there (OWN_SUM). */
+static inline uint64_t dying_sum(uint32_t owner, Value v) {
+    return owner == OWN_SUM && v.tag == VAL_TENSOR &&
+           (((Tensor *)v.p)->accumulates & (SUM | WAS_SUM)) == WAS_SUM &&
+           ((Tensor *)v.p)->buffer->owners == 1;
+}
 
 /* A sum of the product alone, which waits, too: only when others have joined it is the sum written. NULL: the product is to
  * be computed at once. of: its operator and how it is called. dying: those of its arguments that end there. */

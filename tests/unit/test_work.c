@@ -269,20 +269,21 @@ TEST(intermediate_tensors_are_given_back) {
 }
 
 /* The bytes asked of the collector for each of n elements, where `text` takes their number. */
-static size_t bytes_each(const char *text) {
-    enum { N = 40000 };
+static size_t bytes_each_of(int n, const char *text) {
     size_t asked[2];
     for (int round = 0; round < 2; round++) /* what the first one prepares is there in the second */
         for (int i = 0; i < 2; i++) {
-            const char *entry = fmt_text(text, N * (i + 1));
+            const char *entry = fmt_text(text, n * (i + 1));
             mem_collect();
             size_t before = mem_asked_bytes();
             enter(entry);
             mem_collect();
             asked[i] = mem_asked_bytes() - before;
         }
-    return asked[1] > asked[0] ? (asked[1] - asked[0] + N / 2) / N : 0;
+    return asked[1] > asked[0] ? (asked[1] - asked[0] + (size_t)n / 2) / (size_t)n : 0;
 }
+
+static size_t bytes_each(const char *text) { return bytes_each_of(40000, text); }
 
 /* What derivatives keep and make for an element of a list. */
 TEST(derivatives_make_no_more_than_they_keep) {
@@ -320,6 +321,25 @@ TEST(frames_are_given_back) {
     mem_collect();
     size_t nodes = 20 * 2047, frame = 80;
     CHECK(mem_asked_bytes() - before < nodes * frame / 4);
+    session_fini(session);
+}
+
+/* What a layer adds to its weights is given back once it was added to the sum of all steps (Note [Sums that end] in
+ * eval/own.h): a tensor of 960 bytes a layer and step. */
+TEST(sums_of_parts_are_given_back) {
+    begin();
+    enter("def layer(x, (p: Tensor[(?, ?), float64], h)) {"
+          "    let y = x * p[0] + h * p[1]; (y, y)"
+          "}"
+          "def run(main: Tensor[(?, ?, ?), float64], n: int32) -> float64 {"
+          "    let ps = list.rows(main);"
+          "    let step = fn ((hs, s), i: int32) {"
+          "        let (top, hs) = map_accuml(layer, main[0, 0], zip(ps, hs)); (hs, s + sum(top))"
+          "    };"
+          "    foldl(step, (map(fn (p) { p[0] }, ps), 0.0), range(n)).1"
+          "}"
+          "let main = full(0.5, shape=[2, 2, 60], dtype=float64);");
+    CHECK(bytes_each_of(400, "grad(fn (m) { run(m, %d) })(main)") < 14000); /* else 15,300 */
     session_fini(session);
 }
 
@@ -417,6 +437,7 @@ int main(void) {
     RUN(frames_are_given_back);
     RUN(arguments_serve_as_frames);
     RUN(places_are_given_back);
+    RUN(sums_of_parts_are_given_back);
     RUN(calls_of_one_operator_share_a_tangent);
     RUN(sessions_end);
     return check_result();
