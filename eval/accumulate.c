@@ -75,23 +75,27 @@ static Tensor *own_tensor(Value acc, const Tensor *data, bool dying) {
     return made;
 }
 
+/* y[i] += x[i], or the one number where there is no x. */
+#define ADD_ELEMENTS(type)                                                                         \
+    do {                                                                                           \
+        type *y = (type *)(void *)index_part_data(t, part), one = (type)ct.f;                      \
+        const type *x = from ? tensor_data(from) : NULL;                                           \
+        for (int64_t i = 0; x && i < count; i++)                                                   \
+            y[i] += x[i];                                                                          \
+        for (int64_t i = 0; !x && i < count; i++)                                                  \
+            y[i] += one;                                                                           \
+    } while (0)
+
 /* Adds to a small part without a kernel; false where it is another case. */
 static bool add_small(Tensor *t, Value ct, const SliceView *part) {
     const Tensor *from = ct.tag == VAL_TENSOR ? ct.p : NULL;
     int64_t count;
     if (!index_part_is_small(part, t->dtype, &count) || (from && !tensor_is_contiguous(from)))
         return false;
-    if (t->dtype == DT_F32) {
-        const float one = (float)ct.f, *x = from ? tensor_data(from) : NULL;
-        float *y = (float *)(void *)index_part_data(t, part);
-        for (int64_t i = 0; i < count; i++)
-            y[i] += from ? x[i] : one;
-    } else {
-        const double *x = from ? tensor_data(from) : NULL;
-        double *y = (double *)(void *)index_part_data(t, part);
-        for (int64_t i = 0; i < count; i++)
-            y[i] += from ? x[i] : ct.f;
-    }
+    if (t->dtype == DT_F32)
+        ADD_ELEMENTS(float);
+    else
+        ADD_ELEMENTS(double);
     return true;
 }
 

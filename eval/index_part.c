@@ -27,9 +27,8 @@ static void add_axis(SliceView *part, int64_t size, int64_t stride) {
 
 /* Takes `count` axes of t from `axis` on whole. */
 static void add_axes(SliceView *part, const Tensor *t, int axis, int count) {
-    memcpy(part->shape + part->rank, t->shape + axis, sizeof(int64_t) * (size_t)count);
-    memcpy(part->strides + part->rank, t->strides + axis, sizeof(int64_t) * (size_t)count);
-    part->rank += count;
+    for (; count > 0; count--, axis++)
+        add_axis(part, t->shape[axis], t->strides[axis]);
 }
 
 static bool is_integer(char letter) {
@@ -38,8 +37,10 @@ static bool is_integer(char letter) {
 
 /* One place of an axis. */
 static bool take_place(SliceView *part, const Tensor *t, int axis, char letter, int64_t i) {
-    i = index_place(letter, i, t->shape[axis]);
-    if (i < 0 || i >= t->shape[axis])
+    int64_t size = t->shape[axis];
+    if (i < 0 || i >= size) /* else each letter means i */
+        i = index_place(letter, i, size);
+    if (i < 0 || i >= size)
         return false;
     part->offset += i * t->strides[axis];
     return true;
@@ -70,9 +71,9 @@ bool index_part_find(const Tensor *t, const char *spec, const Value *args, uint3
     part->offset = t->offset;
     if (t->waiting)
         return false;
-    for (; is_integer(*spec); spec++, axis++) /* most are these alone */
-        if (axis >= t->rank || !next_integer(&args, end, &i) ||
-            !take_place(part, t, axis, *spec, i))
+    for (; is_integer(*spec); spec++, axis++, args++) /* most are these alone */
+        if (axis >= t->rank || args == end || args->tag != VAL_SCALAR ||
+            !take_place(part, t, axis, *spec, args->i))
             return false;
     if (!*spec) {
         add_axes(part, t, axis, t->rank - axis);
@@ -113,8 +114,10 @@ bool index_part_fits(const SliceView *part, DType dtype, Value v) {
     if (v.tag != VAL_TENSOR)
         return v.tag == VAL_SCALAR && v.aux == dtype;
     const Tensor *t = v.p;
-    return t->dtype == dtype && t->rank == part->rank &&
-           memcmp(t->shape, part->shape, sizeof(int64_t) * (size_t)part->rank) == 0;
+    bool fits = t->dtype == dtype && t->rank == part->rank;
+    for (int k = 0; fits && k < part->rank; k++) /* memcmp would wait for what was just written */
+        fits = t->shape[k] == part->shape[k];
+    return fits;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------- */
