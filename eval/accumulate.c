@@ -275,9 +275,11 @@ bool ad_captured(const BuiltinCall *call, Value *out) {
 
 /* dying: as Interp.dying, of the two. */
 static bool add_leaves(const BuiltinCall *call, Value acc, Value ct, uint64_t dying, Value *out) {
-    static const Site site = {.op = &op_add, .nargs = 2, .scalar = OP_SCALAR_FORMULA};
+    static const AttrValue none;
+    static const Attrs attrs = {&op_add, &none};
+    static const Site site = {
+        .op = &op_add, .attrs = &attrs, .nargs = 2, .scalar = OP_SCALAR_FORMULA};
     Site s = site;
-    s.attrs = attrs_defaults(&op_add);
     Value args[2] = {acc, ct};
     if (apply_scalar(call->in, &s, args, out))
         return true;
@@ -368,7 +370,7 @@ bool apply_add_product(Interp *in, const Site *site, const Value *args, Span spa
     Value acc = args[0], ct;
     if (acc.tag == VAL_TENSOR) {
         Tensor *sum = acc.p;
-        uint8_t was = sum->accumulates;
+        uint8_t was = sum->accumulates & ~WAS_SUM;
         bool ok;
         *out = acc;
         if (waiting_push(in, sum, product, args, dying, &ok))

@@ -424,7 +424,7 @@ static int32_t run_on(Interp *in, const PlanCall *call, const Operands *o, PlanM
     Template *t = get_template(in, call, o, make, ctx);
     if (!t)
         return PLAN_NONE;
-    enum { ROOM = 24 };
+    enum { ROOM = 64 };
     if (t->nslots <= ROOM) {
         char *at[ROOM];
         for (uint32_t i = 0; i < o->n; i++)
