@@ -5,11 +5,13 @@
 #include "base/mem.h"
 #include "tensor/buffer.h"
 
-enum { RANKS = 4, LINES = 16, VIEW = LINES, KINDS };
+#include <string.h>
+
+enum { RANKS = 4, LINES = 16, VIEW = LINES, KINDS, AHEAD = 4 };
 
 struct Spare {
-    Tensor *first; /* linked by `waiting`; static data is scanned */
-    size_t n,
+    Tensor **at; /* a stack; static data is scanned */
+    size_t n, room,
         least; /* how many there are; how many there were at least since the last collection */
 };
 
@@ -25,20 +27,16 @@ Spare *spare_of(int rank, size_t bytes) {
 
 Spare *spare_view(int rank) { return rank < RANKS ? &spares.of[rank][VIEW] : NULL; }
 
-static Tensor *next_of(const Tensor *t) { return (Tensor *)t->waiting; }
-
-/* Lets those go that were not asked for: the last ones. */
+/* Lets those go that were not asked for: the lowest ones. */
 static void trim(Spare *s) {
     s->n -= s->least;
-    s->least = s->n;
     if (!s->n) {
-        s->first = NULL;
+        s->at = NULL;
+        s->room = 0;
         return;
     }
-    Tensor *last = s->first;
-    for (size_t i = 1; i < s->n; i++)
-        last = next_of(last);
-    last->waiting = NULL;
+    memmove(s->at, s->at + s->least, s->n * sizeof *s->at);
+    memset(s->at + s->n, 0, s->least * sizeof *s->at);
 }
 
 static void trim_all(void *ctx) {
@@ -52,25 +50,35 @@ static void trim_all(void *ctx) {
         }
 }
 
-void spare_give(Spare *s, Tensor *t) {
-    if (!s || t->waiting)
-        return;
+/* A collection that runs meanwhile may let some go. */
+static void make_room(Spare *s) {
     if (!spares.is_trimmed)
         mem_add_roots_callback(trim_all, NULL);
     spares.is_trimmed = true;
-    t->waiting = (struct Waiting *)s->first;
-    s->first = t;
-    s->n++;
+    size_t room = s->n ? 2 * s->n : 64;
+    s->at = s->at ? mem_realloc(s->at, room * sizeof *s->at) : mem_new_n(Tensor *, room);
+    s->room = room;
+}
+
+void spare_give(Spare *s, Tensor *t) {
+    if (!s || t->waiting)
+        return;
+    if (s->n == s->room)
+        make_room(s);
+    s->at[s->n++] = t;
 }
 
 Tensor *spare_take(Spare *s) {
-    Tensor *t = s ? s->first : NULL;
-    if (!t)
+    if (!s || !s->n)
         return NULL;
-    s->first = next_of(t);
-    __builtin_prefetch(s->first);
-    if (--s->n < s->least)
+    Tensor *t = s->at[--s->n];
+    s->at[s->n] = NULL;
+    if (s->n < s->least)
         s->least = s->n;
-    t->waiting = NULL;
+    if (s->n >= AHEAD) { /* it was read long ago */
+        const char *next = (const char *)s->at[s->n - AHEAD];
+        __builtin_prefetch(next, 1);
+        __builtin_prefetch(next + BUFFER_ALIGNMENT, 1);
+    }
     return t;
 }
