@@ -108,6 +108,16 @@ static inline Value owning_tuple(const Value *items, uint32_t n, uint32_t owned)
         put_pointer(&(at), VAL_TUPLE, made);                                                       \
     } while (0)
 
+/* What a value refers to is looked at soon, and lies where nobody was since the way forward. */
+static inline void fetch_early(const Value *v) {
+    enum { LINE = 64 };
+    if (v->tag == VAL_SCALAR)
+        return;
+    __builtin_prefetch(v->p);
+    if (v->tag == VAL_TENSOR)
+        __builtin_prefetch((const char *)v->p + LINE);
+}
+
 /* Copies n items of a frame of so many, from `first` on, and gives the frame back. Nothing is kept alive by it. */
 static inline void take_frame(Interp *in, Tuple *t, uint32_t all, uint32_t first, uint32_t n,
                               Value *to) {
@@ -116,6 +126,7 @@ static inline void take_frame(Interp *in, Tuple *t, uint32_t all, uint32_t first
         t->items[i].p = NULL;
     EACH_PART for (uint32_t i = 0; i < n; i++) {
         copy_value(&to[i], &t->items[first + i]);
+        fetch_early(&to[i]);
         t->items[first + i].p = NULL;
     }
     for (uint32_t i = first + n; i < all; i++)
