@@ -358,6 +358,8 @@ void merge_step(Reader *r, Step *s);
 /* ---- nested.c ---- */
 /* The body of a straight function that a derivative was made into, in place of a call of it; NULL: the call stays. */
 Expr *inline_made(Reader *r, Expr *call);
+/* The side of an `if` that runs where its condition compares numbers that are known; else NULL. */
+Expr *known_arm(const Instance *n, const Expr *e);
 /* Whether the function that is differentiated is known. */
 bool derivative_is_known(Reader *r, Expr *e);
 /* The derivative of a known function as the function it is made into. */

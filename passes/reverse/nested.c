@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-extern const Op op_sum;
+extern const Op op_sum, op_equal;
 
 /* ---- derivatives of known functions ---------------------------------------------------------- */
 
@@ -147,6 +147,35 @@ Expr *inline_made(Reader *r, Expr *call) {
         map_set(&s.vars, param, arg);
     }
     return block_end(&block, expr_substitute(&s, k->fn->fn->body));
+}
+
+/* ---- ends that are known ----------------------------------------------------------------------- */
+
+/* What an atom is where it was bound to that here, through names and parts of tuples. */
+static const Expr *value_of(const Instance *n, const Expr *e, int depth) {
+    enum { DEEPEST = 32 };
+    const Step *s = e->kind == EXPR_VAR ? map_find(&n->made_by, e->var) : NULL;
+    if (!s || s->kind != STEP_PLAIN || s->rec || !s->e || depth == DEEPEST)
+        return e;
+    if (s->e->kind != EXPR_PROJ)
+        return value_of(n, s->e, depth + 1);
+    const Expr *tuple = value_of(n, s->e->a, depth + 1);
+    bool known = tuple->kind == EXPR_TUPLE && (uint32_t)s->e->index < tuple->nargs;
+    return known ? value_of(n, tuple->args[s->e->index], depth + 1) : e;
+}
+
+static bool is_number(const Expr *e) { return e->kind == EXPR_LIT && !e->is_float && !e->like; }
+
+/* A frame that was made here says by which end it was left, and the way back from another one never runs, nor do the types
+ * of its frame hold for this one. */
+Expr *known_arm(const Instance *n, const Expr *e) {
+    const Expr *test = value_of(n, e->a, 0);
+    if (test->kind != EXPR_CALL || test->a->kind != EXPR_OP || test->a->op != &op_equal)
+        return NULL;
+    const Expr *one = value_of(n, test->args[0], 0), *other = value_of(n, test->args[1], 0);
+    if (!is_number(one) || !is_number(other))
+        return NULL;
+    return one->i == other->i ? e->b : e->c;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -625,18 +625,21 @@ static Expr *read_form(Reader *r, Expr *e) {
     return e;
 }
 
+/* Reads what comes before the value of e, and gives what is left; NULL where nothing does. */
+static Expr *read_before(Reader *r, Expr *e) {
+    switch (e->kind) {
+    case EXPR_CHECK: read_checks(r, e); return e->a;
+    case EXPR_LET: read_binding(r, e); return e->body;
+    case EXPR_IF: return known_arm(r->n, e);
+    default: return NULL;
+    }
+}
+
 Expr *read_value(Reader *r, Expr *e) {
-    for (;; e = e->kind == EXPR_LET ? e->body : e->a) {
-        if (e->kind == EXPR_GRAD)
-            e = vmap_to_run(r->p->ctx, e);
+    for (Expr *next = e; next; next = read_before(r, e)) {
+        e = next->kind == EXPR_GRAD ? vmap_to_run(r->p->ctx, next) : next;
         if (r->p->why || is_atom(e))
             return merge_atom(r, e);
-        if (e->kind == EXPR_CHECK)
-            read_checks(r, e);
-        else if (e->kind == EXPR_LET)
-            read_binding(r, e);
-        else
-            break;
     }
     if (mem_stack_left() < SPARE_STACK) {
         reverse_outgrow(r->p, "forms are nested too deeply");
@@ -695,15 +698,10 @@ static void end_call(Reader *r, Expr *e) {
 
 /* Reads an expression in tail position. */
 static void read_end(Reader *r, Expr *e) {
-    for (;; e = e->kind == EXPR_LET ? e->body : e->a) {
+    for (Expr *next = e; next; next = read_before(r, e)) {
+        e = next;
         if (r->p->why)
             return;
-        if (e->kind == EXPR_CHECK)
-            read_checks(r, e);
-        else if (e->kind == EXPR_LET)
-            read_binding(r, e);
-        else
-            break;
     }
     bool active = !is_atom(e) && type_may_hold_float(e->type) && mentions_active(r, e);
     bool function = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR;
