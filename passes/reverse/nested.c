@@ -378,12 +378,10 @@ static void add_to(Way *w, const Expr *arg, Expr *ct) {
         acc_add(w, p, ct);
 }
 
-/* Adds a cotangent that may be absent. */
 static void add_perhaps(Way *w, const Expr *arg, Expr *ct) {
     Place *p = place_of(w->n, arg);
     if (p)
-        acc_set(w, p, way_bind(w, b_builtin(&w->build, "ad.add", acc_get(w, p), ct, NULL), NULL),
-                PERHAPS);
+        acc_add_perhaps(w, p, ct);
 }
 
 /* An accumulator is a tuple that grows. */

@@ -330,9 +330,25 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
-/* Adds a cotangent that is there. */
+void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
+    Expr *sum = ct;
+    if (acc_presence(place_here(p)) != ABSENT)
+        sum = way_bind(w, b_builtin(&w->build, "ad.add", acc_get(w, p), ct, NULL), NULL);
+    acc_set(w, p, sum, PERHAPS);
+}
+
+/* Whether the cotangent has all parts of the place: that of data, and a tuple that grows, may lack some. */
+static bool has_all_parts(const Place *p, const Expr *ct) {
+    return p->form == PLACE_CLOSURE || ct->kind == EXPR_TUPLE ||
+           type_resolve(ct->type)->tag == TY_TUPLE;
+}
+
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
+    if (p->form != PLACE_LEAF && !has_all_parts(p, ct)) {
+        acc_add_perhaps(w, p, ct);
+        return;
+    }
     if (p->form != PLACE_LEAF) {
         for (uint32_t i = 0; i < p->nparts; i++)
             if (p->parts[i])
