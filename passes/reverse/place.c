@@ -337,15 +337,9 @@ void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     acc_set(w, p, sum, PERHAPS);
 }
 
-/* Whether the cotangent has all parts of the place: that of data, and a tuple that grows, may lack some. */
-static bool has_all_parts(const Place *p, const Expr *ct) {
-    return p->form == PLACE_CLOSURE || ct->kind == EXPR_TUPLE ||
-           type_resolve(ct->type)->tag == TY_TUPLE;
-}
-
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
-    if (p->form != PLACE_LEAF && !has_all_parts(p, ct)) {
+    if (p->form == PLACE_DATA) { /* what is data, of whatever constructor, is added as a whole */
         acc_add_perhaps(w, p, ct);
         return;
     }

@@ -234,7 +234,9 @@ TEST(a_function_is_prepared_once) {
     uint64_t applied = ctx.applied;
     CHECK(applied > 0);
     CHECK(reverse_derive(&ctx, GRAD_JVP, true, find("bent"), NULL)->fn);
+#ifndef RLY_GC_STRESS /* what is kept is collected there before it is asked for */
     CHECK_INT(ctx.applied, applied);
+#endif
     const char *again = "def line(x: float32) { x * 4.0 }";
     session_enter(session, again, strlen(again), false);
     CHECK(reverse_derive(&ctx, GRAD_JVP, true, find("bent"), NULL)->fn);
