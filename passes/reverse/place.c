@@ -330,16 +330,26 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
+/* Part by part, since a value may be two of them. */
 void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
-    Expr *sum = ct;
-    if (acc_presence(place_here(p)) != ABSENT)
-        sum = way_bind(w, b_builtin(&w->build, "ad.add", acc_get(w, p), ct, NULL), NULL);
-    acc_set(w, p, sum, PERHAPS);
+    p = place_here(p);
+    if (p->form != PLACE_LEAF && ct->kind != EXPR_VAR)
+        ct = way_bind(w, ct, NULL);
+    for (uint32_t i = 0; p->form != PLACE_LEAF && i < p->nparts; i++) {
+        Presence of = PERHAPS;
+        if (p->parts[i])
+            acc_add_perhaps(w, p->parts[i], acc_item(w, ct, i, p, &of));
+    }
+    if (p->form != PLACE_LEAF)
+        return;
+    if (p->presence != ABSENT)
+        ct = way_bind(w, b_builtin(&w->build, "ad.add", p->acc, ct, NULL), NULL);
+    acc_put(w, p, ct, PERHAPS);
 }
 
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
-    if (p->form == PLACE_DATA) { /* what is data, of whatever constructor, is added as a whole */
+    if (p->form == PLACE_DATA) { /* parts of data may be absent */
         acc_add_perhaps(w, p, ct);
         return;
     }
