@@ -2,6 +2,8 @@
 /* Derivatives as code (passes/reverse/): which functions are taken, and that what is made of a first-order function
  * calls definitions alone, makes no reference and reads none. Their values are compared with the other engines by the
  * goldens. */
+#include "config.h"
+
 #include "tests/unit/check.h"
 
 #include "passes/reverse/reverse.h"
