@@ -1,12 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/known_type.h"
 
+#include "ops/elementwise.h"
 #include "types/core/check.h"
 
 enum {
     DEEPEST = 100,
     MOST_STEPS = 50000 /* of one walk: expressions may be shared many times */
 };
+
+/* That of an element-wise operator on floats of one type, and on scalars beside them, as most in the rule of a derivative
+ * are; NULL: it is another one, whose relation is asked. */
+static Type *type_of_elementwise(const Expr *e) {
+    Type *result = NULL;
+    DType first, dtype;
+    if (!e->a->op->elementwise || e->a->op->elementwise->compares)
+        return NULL;
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Type *t = type_resolve(e->args[i]->type);
+        if (t->tag != TY_TENSOR || !core_is_closed(t) || !type_get_dtype(t, &dtype) ||
+            !dtype_is_float(dtype) || (result && dtype != first))
+            return NULL;
+        if (!result || type_has_rank0(result))
+            result = t;
+        else if (!type_has_rank0(t) && !type_equal(t, result))
+            return NULL;
+        first = dtype;
+    }
+    return result;
+}
+
+Type *known_type_of_operator(const Expr *call) {
+    const char *wrong;
+    Type *result = type_of_elementwise(call);
+    if (result)
+        return result;
+    result = core_type_of_call(call, &wrong);
+    return result && core_is_closed(result) ? type_zonk(result) : NULL;
+}
 
 static Type *closed_type(KnownTypes *k, const Expr *e, int depth);
 
@@ -51,7 +82,6 @@ static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
     if (value->kind != EXPR_CALL || value->a->kind != EXPR_OP)
         return NULL;
     Expr *call = expr_copy(value);
-    const char *wrong;
     call->args = mem_new_n(Expr *, value->nargs + 1);
     for (uint32_t i = 0; i < value->nargs; i++) {
         Type *type = closed_type(k, value->args[i], depth);
@@ -60,8 +90,7 @@ static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
         call->args[i] = expr_copy(value->args[i]);
         call->args[i]->type = type;
     }
-    Type *type = core_type_of_call(call, &wrong);
-    return type && core_is_closed(type) ? type_zonk(type) : NULL;
+    return known_type_of_operator(call);
 }
 
 /* The type of e if nothing of it is left open, else NULL. */

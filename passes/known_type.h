@@ -21,6 +21,9 @@ typedef struct KnownTypes {
 /* The type of e if nothing of it is left open, else NULL. */
 Type *known_type(KnownTypes *k, const Expr *e);
 
+/* That of an operator's result, where the types of its arguments leave nothing of it open; else NULL. */
+Type *known_type_of_operator(const Expr *call);
+
 /* Notes what v is bound to: value, with the types of its operators as far as they are known now. v gets its type, too. */
 Expr *known_types_bind(KnownTypes *k, Var *v, Expr *value);
 

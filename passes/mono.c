@@ -2,6 +2,7 @@
 #include "passes/mono.h"
 
 #include "passes/build.h"
+#include "passes/known_type.h"
 #include "types/core/check.h"
 #include "types/infer/infer.h"
 
@@ -130,14 +131,13 @@ Type *mono_type(Mono *m, Type *t) { return m && t ? type_substitute_by(&m->by, t
 
 /* The type of an operator's result, where those of its arguments say it. */
 static void settle_operator(Expr *e) {
-    const char *wrong;
     if (core_is_closed(e->type))
         return;
     Expr known = *e; /* where a slice begins and ends, as far as that is written there */
     known.attrs = infer_index_attrs(e);
-    Type *result = core_type_of_call(&known, &wrong);
-    if (result && core_is_closed(result))
-        e->type = type_zonk(result);
+    Type *result = known_type_of_operator(&known);
+    if (result)
+        e->type = result;
 }
 
 /* A field that was read from any record which has it, where the copy says which record that is. */

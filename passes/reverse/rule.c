@@ -6,44 +6,17 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "ops/elementwise.h"
+#include "passes/known_type.h"
 #include "types/core/check.h"
 #include "types/solve/attrs.h"
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* The type of an element-wise operator on floats of one type, and on scalars beside them, as most in a rule are; NULL:
- * it is another one, whose relation is asked. */
-static Type *type_of_elementwise(const Expr *e) {
-    Type *result = NULL;
-    DType first, dtype;
-    if (!e->a->op->elementwise || e->a->op->elementwise->compares)
-        return NULL;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        Type *t = type_resolve(e->args[i]->type);
-        if (t->tag != TY_TENSOR || !core_is_closed(t) || !type_get_dtype(t, &dtype) ||
-            !dtype_is_float(dtype) || (result && dtype != first))
-            return NULL;
-        if (!result || type_has_rank0(result))
-            result = t;
-        else if (!type_has_rank0(t) && !type_equal(t, result))
-            return NULL;
-        first = dtype;
-    }
-    return result;
-}
-
 /* The type of an operator's result, where those of its arguments say it. */
 static void settle_operator(Expr *e) {
-    const char *wrong;
-    Type *result = type_of_elementwise(e);
-    if (result) {
+    Type *result = known_type_of_operator(e);
+    if (result)
         e->type = result;
-        return;
-    }
-    result = core_type_of_call(e, &wrong);
-    if (result && core_is_closed(result))
-        e->type = type_zonk(result);
 }
 
 bool is_identity(const Expr *e) {
