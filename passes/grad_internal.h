@@ -31,12 +31,11 @@ Expr *jvp_own(Twin *t, const Expr *call, Expr *x);
 
 /* What is made once a session. */
 typedef struct GradState {
-    WeakMap twins[AD_MODES]; /* EXPR_FN -> its twin */
-    WeakMap derived[GRAD_KINDS]
-                   [2]; /* EXPR_FN -> its ReverseCode, as found inside; with values merged or not */
-    WeakMap prepared;   /* EXPR_FN -> what it is after the passes: known.c */
-    WeakMap loops;      /* EXPR_FN that vmap_to_run made -> what it was made of */
-    VEC(const Op *) row_ops;   /* operators at all rows (ops/rows.h) that batch.c made */
+    WeakMap twins[AD_MODES];        /* EXPR_FN -> its twin */
+    WeakMap derived[GRAD_KINDS][2]; /* EXPR_FN -> its ReverseFamily; with values merged or not */
+    WeakMap prepared;               /* EXPR_FN -> what it is after the passes: known.c */
+    WeakMap loops;                  /* EXPR_FN that vmap_to_run made -> what it was made of */
+    VEC(const Op *) row_ops;        /* operators at all rows (ops/rows.h) that batch.c made */
     Map tangents;              /* Op -> the functions that twins share for its tangents (jvp.c) */
     Expr *accumulate;          /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */

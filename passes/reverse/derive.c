@@ -226,6 +226,7 @@ static void make_ways_back(Program *p, Instance *top) {
             back_learn_nothing(p->waiting.data[i]);
 }
 
+/* Makes each function with tangents, where one that is called comes before what calls it. */
 static void make_tangents(Program *p) {
     for (size_t i = 0; i < p->instances.len; i++)
         p->instances.data[i]->is_made = p->instances.data[i]->out_is_read = false;

@@ -616,6 +616,7 @@ Expr *outline_take_result(Results *r, const Place *p, Type *type);
 Back *back_get(Instance *n, bool is_loop, const char *known);
 /* The outline of what it gives; NULL while none of its ends has been reached. */
 const char *back_out(Back *k);
+/* It is reached anew, and no code was made by what it gives. */
 void back_begin_round(Back *k);
 /* Nothing is known of what it gives. */
 void back_learn_nothing(Back *k);

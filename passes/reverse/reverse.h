@@ -122,7 +122,8 @@ bool reverse_known_is(const struct Known *a, const struct Known *b);
  * that the closure of `source` captured, where the derivative is made for them alone; or NULL. */
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source,
                             struct Known *given);
-/* The same, made once as long as nothing it was made from changes. */
+/* The same, made once as long as nothing it was made from changes, for the run and for the passes, and while somebody holds one
+ * of its family. */
 ReverseCode *reverse_get(PassCtx *ctx, GradKind kind, bool merges, Expr *source,
                          struct Known *given);
 /* Whether no definition that it was made from has changed since. */
