@@ -479,9 +479,9 @@ static bool lacks_derivative(void *ctx, const Expr *e) {
     return !rule || !rule->fn;
 }
 
-static bool makes_reference(void *ctx, const Expr *e) {
+static bool uses_reference(void *ctx, const Expr *e) {
     (void)ctx;
-    return e->kind == EXPR_REF;
+    return e->kind == EXPR_REF || e->kind == EXPR_READ || e->kind == EXPR_BANG;
 }
 
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
@@ -518,8 +518,9 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
         derives = true;
     run_pass(ctx, "inline", &fn, &given);
     run_pass(ctx, "fold", &fn, &given);
-    /* One that nothing reads is gone where the passes have run; it is to go on every engine, so that all have the same code. */
-    if (expr_any(fn, makes_reference, NULL)) {
+    /* One that nothing reads, and a read whose value nothing asks for, are gone where the passes have run; they are to go on every
+       engine, so that all have the same code. */
+    if (expr_any(fn, uses_reference, NULL)) {
         run_pass(ctx, "partial_eval", &fn, &given);
         run_pass(ctx, "dce", &fn, &given);
     }
