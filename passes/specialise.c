@@ -12,8 +12,9 @@
  *
  * An instance is kept for its definition and the function literals it was made for, MOST of them a definition: a new
  * one then takes the place of the oldest. It is not made within an instance of the same definition unless it is that
- * instance, so a function that calls itself with a new function each time is copied once. The types that the call
- * knows are those of the copy (mono.h), unless it calls its definition with others. Whatever is not specialised runs as
+ * instance, so a function that calls itself with a new function each time is copied once; and one that is made while an
+ * instance is optimised, which may call itself with a function that the passes changed, is one deeper: MOST_DEEP at most.
+ * The types that the call knows are those of the copy (mono.h), unless it calls its definition with others. Whatever is not specialised runs as
  * it stands.
  *
  * It does not look into data that holds functions, nor at functions that a call gives. */
@@ -31,6 +32,7 @@ enum {
     LARGEST = 600,        /* nodes of a function that is copied */
     LARGEST_LOCAL = 4000, /* of a local one or code of a derivative, which only the copy uses */
     DEEPEST = 4,          /* functions that capture functions */
+    MOST_DEEP = 8,        /* instances made for instances */
 };
 
 typedef VEC(const void *) Key;
@@ -51,6 +53,7 @@ typedef struct Instances {
     Map families;           /* the Fn as it was written -> Family */
     VEC(const Fn *) making; /* those of which an instance is being made */
     uint32_t made;          /* for the function that is being optimised */
+    uint8_t depth;          /* of that */
     bool strays; /* an instance calls its definition with types that are not known to be its own */
     unsigned long long numbers;
 } Instances;
@@ -299,6 +302,15 @@ static Instance *instance_new(Site *s, Family *family) {
     return m;
 }
 
+/* Of the functions in an instance, too, which are optimised when they first run. */
+static void note_depth(void *ctx, Expr *e) {
+    for (; e->kind == EXPR_LET; e = e->body)
+        note_depth(ctx, e->a);
+    if (e->kind == EXPR_FN)
+        e->fn->depth = *(const uint8_t *)ctx;
+    expr_each_child(e, note_depth, ctx);
+}
+
 /* NULL where another call within the same definition makes one already, or many were made. */
 static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     PassCtx *ctx = s->in->ctx;
@@ -310,6 +322,12 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
                       "left `%s`: it gives itself another function at each call", name_of(s->fn));
             return NULL;
         }
+    if (all->depth == MOST_DEEP) {
+        pass_tell(ctx, TOLD_LEFT, "specialise", call->span,
+                  "left `%s`: it is called in a copy of a copy of a function, and so on",
+                  name_of(s->fn));
+        return NULL;
+    }
     if (all->made == AT_ONCE) {
         pass_note(ctx, "specialise gave up after %d copies of functions", AT_ONCE);
         all->made++;
@@ -332,6 +350,8 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     Inliner in = {.ctx = ctx, .replaces_calls = true, .specialises = true};
     m->global->value = inline_root(&in, instance_function(s));
     m->global->value->fn->is_instance = true;
+    uint8_t depth = all->depth + 1;
+    note_depth(&depth, m->global->value);
     m->strayed = all->strays;
     ctx->deps = outer;
     all->strays = strays;
@@ -432,5 +452,6 @@ Expr *specialise_call(Inliner *in, Expr *call) { return specialise_with(in, call
 Expr *pass_specialise(PassCtx *ctx, Expr *e) {
     Inliner in = {.ctx = ctx, .replaces_calls = ctx->deps != NULL, .specialises = true};
     instances_of(ctx)->made = 0;
+    instances_of(ctx)->depth = e->kind == EXPR_FN ? e->fn->depth : 0;
     return inline_root(&in, e);
 }
