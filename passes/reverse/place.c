@@ -88,6 +88,16 @@ static bool is_unknown(Type *t) {
     return tag == TY_PARAM || tag == TY_VAR;
 }
 
+/* As a frame holds the frame before. */
+static bool is_part_of(const Place *whole, const Place *part) {
+    for (uint32_t i = 0; whole->form == PLACE_TUPLE && i < whole->nparts; i++) {
+        const Place *p = whole->parts[i] ? place_here(whole->parts[i]) : NULL;
+        if (p && (p == part || is_part_of(p, part)))
+            return true;
+    }
+    return false;
+}
+
 bool place_give_form(Instance *callee, Place *slot, Place *given) {
     slot = place_here(slot);
     given = place_here(given);
@@ -95,7 +105,8 @@ bool place_give_form(Instance *callee, Place *slot, Place *given) {
         bool apart = slot->form == PLACE_TUPLE || slot->reads.len;
         return !apart || !is_unknown(given->type) || acc_presence(given) == ABSENT;
     }
-    if (slot->form == PLACE_LEAF && is_unknown(slot->type) && !slot->aliases.len) {
+    if (slot->form == PLACE_LEAF && is_unknown(slot->type) && !slot->aliases.len &&
+        !is_part_of(given, slot)) {
         place_make_tuple(callee, slot, given->nparts);
         callee->program->changed = true;
     }

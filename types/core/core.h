@@ -127,7 +127,8 @@ typedef struct Fn {
     const Symbol *path; /* NULL is "" */
     bool tails_marked;  /* expr_mark_tails */
     bool is_instance;   /* made by specialise: it is optimised before it first runs */
-    uint8_t depth; /* in instances, each made while the one around it was optimised (passes/specialise.c) */
+    uint8_t
+        depth; /* in instances, each made while the one around it was optimised (passes/specialise.c) */
     bool
         is_straight; /* made for a derivative, and calls no function in a circle: it may stand where it is called */
     /* Parameters: a frame or those of a loop, which nobody else reads (passes/reverse/reverse.h). */
