@@ -479,11 +479,6 @@ static bool lacks_derivative(void *ctx, const Expr *e) {
     return !rule || !rule->fn;
 }
 
-static bool uses_reference(void *ctx, const Expr *e) {
-    (void)ctx;
-    return e->kind == EXPR_REF || e->kind == EXPR_READ || e->kind == EXPR_BANG;
-}
-
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,
                        BatchRefusal *refusal) {
     Build b = {source->span};
@@ -518,12 +513,10 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
         derives = true;
     run_pass(ctx, "inline", &fn, &given);
     run_pass(ctx, "fold", &fn, &given);
-    /* One that nothing reads, and a read whose value nothing asks for, are gone where the passes have run; they are to go on every
-       engine, so that all have the same code. */
-    if (expr_any(fn, uses_reference, NULL)) {
-        run_pass(ctx, "partial_eval", &fn, &given);
-        run_pass(ctx, "dce", &fn, &given);
-    }
+    /* What nothing reads is gone where the passes have run, as a reference or a value of a row; it is to go on every engine, so that
+       all have the same code. */
+    run_pass(ctx, "partial_eval", &fn, &given);
+    run_pass(ctx, "dce", &fn, &given);
     Subst retyped = {.mono = mono_of_nothing(), .renames = true};
     fn = expr_substitute(&retyped, fn); /* what was inlined has the types of its definition */
     effects_depend(ctx, fn);
