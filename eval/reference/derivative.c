@@ -165,6 +165,15 @@ static Value cotangent(Reference *r, uint64_t level, Value x) {
     return map_value(r, level, cotangent_leaf, false, x);
 }
 
+/* The same, `()` for what nothing was added to. */
+static Value added_leaf(Mapper *m, Value x, Value y) {
+    (void)y;
+    return is_dual_of(x, m->level) ? *cell_of(x) : value_unit();
+}
+static Value added(Reference *r, uint64_t level, Value x) {
+    return map_value(r, level, added_leaf, false, x);
+}
+
 static Value tangent_leaf(Mapper *m, Value x, Value y) {
     (void)y;
     return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : filled_like(x, 0.0);
@@ -632,12 +641,14 @@ static bool run_sealed(Reference *r, uint64_t level, Seal *first, Value f, const
     return ok;
 }
 
+/* A part of the result that has no cotangent gets none: a zero makes NaN of what is infinite in f. */
 static bool checkpoint_back(Reference *r, uint64_t level, const TapeStep *s, Value ct) {
+    (void)ct;
     const TapeStep *tape = NULL;
     Value again;
     Seal first = s->seal;
     return run_sealed(r, level, &first, s->f, s->args, s->n, &tape, &again) &&
-           accumulate(r, level, again, ct) && go_back(r, level, tape);
+           accumulate(r, level, again, added(r, level, s->result)) && go_back(r, level, tape);
 }
 
 /* Nothing of f's run is kept: it runs again on the way back. */
