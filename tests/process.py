@@ -71,11 +71,11 @@ class Program(subprocess.Popen):
 
 
 def limit_cpu(pid, seconds):
-    """Ends a program, or any of its children, that computes for so long."""
+    """Ends a program, or any of its children, that computes for so long: SIGKILL does, as the collector handles SIGXCPU."""
     try:
         hard = resource.prlimit(pid, resource.RLIMIT_CPU)[1]
         if hard == resource.RLIM_INFINITY or hard > seconds:
-            resource.prlimit(pid, resource.RLIMIT_CPU, (int(seconds), hard))
+            resource.prlimit(pid, resource.RLIMIT_CPU, (int(seconds), int(seconds)))
     except (ProcessLookupError, PermissionError):
         pass  # it has ended
 
@@ -92,7 +92,7 @@ def run_program(command, stdin=b"", patience=PATIENCE, cwd=None, cpu=None):
         os.killpg(p.pid, signal.SIGKILL)
         out, err = p.communicate()
         status = None
-    if status == -signal.SIGXCPU:
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
         status = None
     return status, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
