@@ -9,7 +9,7 @@ result and a direction t,
 
 the last by central differences with Richardson's extrapolation. `back` and `forth` agree closely, and with
 `best` as far as its own error allows: the difference of its two last columns. A sample whose error exceeds
-1e-8, whose value or difference exceeds a million, or of which smaller steps tell another derivative, says nothing; it is
+1e-8, whose value or difference exceeds a million, or that shows another derivative beside, says nothing; it is
 thrown away and counted, and more than one in twenty is a failure. The file runs again in the reference evaluator, which differentiates as
 figure 4.1 of the thesis does: what it prints is the same to the last bit. In one file of eight what each pass and each derivative makes
 is held to the rules of the core.
@@ -50,6 +50,7 @@ FEW = 0.05  # samples that may be thrown away
 COMMON = 0.1  # of programs that hold each construct
 
 STEP = "0.002f64"  # of the largest of three differences
+VALUE = "  let y = f(x);"
 HARNESS = """
 def noise(v: Tensor[(?,), float64], k: float64) -> Tensor[(?,), float64] {
   sin(cumsum(ones_like(v)) * k + 0.37) + 0.1
@@ -174,21 +175,18 @@ def try_samples(relay, samples, rules=""):
             found[s.seed] = DIFFERS + "\n  %s\n  %s" % (" ".join(one), " ".join(two))
         else:
             wrong, thrown = judge(one)
-            if wrong and is_by_differences(wrong) and depends_on_step(relay, rules + s.text(), one):
-                thrown = True
+            thrown |= wrong is not None and is_wild(relay, rules + s.text(), one)
             found[s.seed] = "" if thrown else wrong
     return found
 
 
-def is_by_differences(wrong):
-    return wrong.startswith("derivative")
-
-
-def depends_on_step(relay, text, words):
-    """Whether differences by other steps are others: so wild a function has an error that its estimate does not show."""
-    again = run(relay, [], text, harness=HARNESS.replace(STEP, "0.0003f64"))[1].split()
+def is_wild(relay, text, words):
+    """Whether a step less, at an argument beside, tells another derivative: so wild a function has errors that their estimates
+    do not show."""
+    beside = HARNESS.replace(STEP, "0.0003f64").replace(VALUE, "  let x = tree.unflatten(x, tree.flatten64(x) + 1e-12f64);\n" + VALUE)
+    again = run(relay, [], text, harness=beside)[1].split()
     size = 1.0 + abs(float(words[0])) + float(words[5])
-    return len(again) == 7 and not abs(float(again[4]) - float(words[3])) <= CENTRAL * size
+    return len(again) == 7 and not all(abs(float(again[i + 1]) - float(words[i])) <= CENTRAL * size for i in (1, 3))
 
 
 def shrink(relay, sample, wrong):
