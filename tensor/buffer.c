@@ -19,7 +19,11 @@
  * class the most that was live recently, as a block serves its own class alone, and what is given back early is
  * wanted again in another class first. The lists may always hold IDLE_MIN. Recently means during this period or the one
  * before. A period ends when PERIODS times the mark has been allocated in it, and whatever then
- * exceeds the new mark is unmapped, first the classes that the period did not use. */
+ * exceeds the new mark is unmapped, first the classes that the period did not use.
+ *
+ * Note [Large pages]. What follows the first chunk is cut from regions that the system is asked to back by pages of 2 MB: blocks of
+ * some hundred kilobytes mapped one by one get small ones, and the processor then looks up an address in its tables for
+ * every few lines that a kernel reads. A block that is unmapped leaves a hole in its region; addresses do not run out. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -35,6 +39,8 @@ enum {
     SMALL = 1024,
     BLOCK_MAX = 64 << 10,
     CHUNK = 1 << 20,
+    OWN_MAPPING = 4 << 20, /* a block as large is mapped by itself */
+    REGION = 32 << 20,
     NCLASSES = 192,
     COLLECTED = NCLASSES,
     WATCHED /* collected, and counted while it lives */
@@ -55,6 +61,7 @@ typedef struct Pool {
     Block *blocks[NCLASSES];
     PooledBuffer *buffers[NCLASSES]; /* a root: this is static data */
     char *chunk, *chunk_end;
+    char *region, *region_end; /* Note [Large pages] */
     size_t live, idle, limit;
     size_t since_collection, survived; /* allocated since the last, and live after it */
     size_t mark;                       /* the sum of the most bytes live of each class recently */
@@ -93,10 +100,36 @@ static size_t idle_limit(void) {
     return mark > pool.live + IDLE_MIN ? mark - pool.live : IDLE_MIN;
 }
 
-static void *map_pages(size_t bytes) {
-    pool.mappings++;
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+static char *map_new(size_t bytes) {
+    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
     return p == MAP_FAILED ? NULL : p;
+}
+
+/* A region that is not there, or is not backed so, is no failure: Note [Large pages]. */
+static char *map_large(size_t bytes) {
+    char *p = map_new(bytes);
+    if (p)
+        madvise(p, bytes, MADV_HUGEPAGE);
+    return p;
+}
+
+static char *map_pages(size_t bytes) {
+    pool.mappings++;
+    if (!pool.chunk) /* a program that holds little */
+        return map_new(bytes);
+    if (bytes >= OWN_MAPPING)
+        return map_large(bytes);
+    if ((size_t)(pool.region_end - pool.region) < bytes) {
+        char *region = map_large(REGION); /* the rest of the old one stays unused */
+        if (!region)
+            return map_new(bytes);
+        pool.region = region;
+        pool.region_end = region + REGION;
+    }
+    char *p = pool.region;
+    pool.region += bytes;
+    return p;
 }
 
 static void idle_push(uint32_t c, void *data) {

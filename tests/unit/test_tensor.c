@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 TEST(halves_round_trip) {
     for (uint32_t h = 0; h < 65536; h++) {
@@ -202,6 +203,24 @@ TEST(rounds_map_their_memory_once) {
         round_of(40);
     CHECK_INT(tensor_mappings(), mappings);
     CHECK(tensor_bytes_idle() >= (size_t)640 << 20);
+}
+
+/* tensor/buffer.c, Note [Large pages]. */
+TEST(blocks_of_half_a_megabyte_lie_side_by_side) {
+    enum { N = 8 };
+    int64_t shape[] = {544 << 10};
+    Tensor *t[N];
+    int beside = 0;
+    for (int i = 0; i < N; i++) {
+        t[i] = tensor_new(DT_U8, 1, shape);
+        memset(tensor_data(t[i]), i, (size_t)shape[0]);
+        beside += i && (char *)tensor_data(t[i]) - (char *)tensor_data(t[i - 1]) == 640 << 10;
+    }
+    CHECK(beside >= N - 2); /* one region may end among them */
+    for (int i = 0; i < N; i++)
+        CHECK_INT(((char *)tensor_data(t[i]))[shape[0] - 1], i);
+    for (int i = 0; i < N; i++)
+        tensor_release(t[i]);
 }
 
 /* What is live of each size at once is less than what a round needs in all. */
