@@ -65,27 +65,37 @@ Row *batch_decide(Batch *m, Row *r) {
     return batch_call(m, &op_where, in, 3, attrs_defaults(&op_where), t, m->b.span);
 }
 
+/* r by its parts, as far as it has them: what this takes is computed in the block of r. */
+static Row *open_wholly(Batch *m, Row *r) {
+    Row *open = row_open(m, r);
+    if (!open)
+        return r;
+    Row **parts = mem_new_n(Row *, (size_t)open->nparts + 1);
+    for (uint32_t i = 0; i < open->nparts; i++)
+        parts[i] = open_wholly(m, open->parts[i]);
+    return row_like(open, parts, open->nparts);
+}
+
 /* What all rows have in common, with the rows where one of them has; NULL where they have not one form. */
-static Row *common_form(Batch *m, Row *const *rows, uint32_t n) {
-    Row *first = row_open(m, rows[0]);
-    if (first) {
-        Row **parts = mem_new_n(Row *, (size_t)first->nparts + 1);
-        Row **open = mem_new_n(Row *, n), **column = mem_new_n(Row *, n);
+static Row *common_form(Row *const *open, uint32_t n) {
+    const Row *first = open[0];
+    if (first->parts) {
+        Row **parts = mem_new_n(Row *, (size_t)first->nparts + 1), **column = mem_new_n(Row *, n);
         for (uint32_t k = 0; k < n; k++)
-            if (!have_one_form(first, open[k] = row_open(m, rows[k])))
+            if (!open[k]->parts || !have_one_form(first, open[k]))
                 return NULL;
         for (uint32_t i = 0; i < first->nparts; i++) {
             for (uint32_t k = 0; k < n; k++)
                 column[k] = open[k]->parts[i];
-            if (!(parts[i] = common_form(m, column, n)))
+            if (!(parts[i] = common_form(column, n)))
                 return NULL;
         }
         return row_like(first, parts, first->nparts);
     }
-    Row *common = row_same(rows[0]->e, rows[0]->type);
+    Row *common = row_same(first->e, first->type);
     for (uint32_t k = 0; k < n; k++) {
-        common->has_rows |= rows[k]->has_rows;
-        if (!rows[k]->e || rows[k]->fn || row_open(m, rows[k]))
+        common->has_rows |= open[k]->has_rows;
+        if (!open[k]->e || open[k]->fn || open[k]->parts)
             return NULL;
     }
     return common;
@@ -95,10 +105,9 @@ static Row *common_form(Batch *m, Row *const *rows, uint32_t n) {
 static Expr *leave_block(Batch *m, const Row *r, const Row *form) {
     if (!form->parts)
         return form->has_rows ? batch_with_rows(m, r) : r->e;
-    const Row *open = row_open(m, r);
     Expr **parts = mem_new_n(Expr *, (size_t)form->nparts + 1);
     for (uint32_t i = 0; i < form->nparts; i++)
-        if (!(parts[i] = leave_block(m, open->parts[i], form->parts[i])))
+        if (!(parts[i] = leave_block(m, r->parts[i], form->parts[i])))
             return NULL;
     return b_tuple(&m->b, parts, form->nparts);
 }
@@ -117,12 +126,17 @@ static Row *enter_result(Batch *m, Expr *e, const Row *form) {
 Row *batch_join(Batch *m, Row *const *rows, Block *blocks, uint32_t n, Span span,
                 MadeOfBranches made, void *ctx) {
     Block *outer = m->block;
-    Row *form = common_form(m, rows, n);
+    Row **open = mem_new_n(Row *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        m->block = &blocks[i];
+        open[i] = open_wholly(m, rows[i]);
+    }
+    Row *form = common_form(open, n);
     Expr **values = mem_new_n(Expr *, n);
     bool ok = form != NULL;
     for (uint32_t i = 0; i < n && ok; i++) {
         m->block = &blocks[i];
-        values[i] = leave_block(m, rows[i], form);
+        values[i] = leave_block(m, open[i], form);
         ok = values[i] != NULL;
         if (ok)
             values[i] = block_end(&blocks[i], values[i]);
