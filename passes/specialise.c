@@ -13,9 +13,9 @@
  * An instance is kept for its definition and the function literals it was made for, MOST of them a definition: a new
  * one then takes the place of the oldest. It is not made within an instance of the same definition unless it is that
  * instance, so a function that calls itself with a new function each time is copied once; and one that is made while an
- * instance is optimised, which may call itself with a function that the passes changed, is one deeper: MOST_DEEP at most.
- * The types that the call knows are those of the copy (mono.h), unless it calls its definition with others. Whatever is not specialised runs as
- * it stands.
+ * instance is optimised, which may call itself with a function that the passes changed, is one deeper, MOST_DEEP at
+ * most. The types that the call knows are those of the copy (mono.h), unless it calls its definition with others.
+ * Whatever is not specialised runs as it stands.
  *
  * It does not look into data that holds functions, nor at functions that a call gives. */
 #include "passes/inline.h"
@@ -303,12 +303,10 @@ static Instance *instance_new(Site *s, Family *family) {
 }
 
 /* Of the functions in an instance, too, which are optimised when they first run. */
-static void note_depth(void *ctx, Expr *e) {
-    for (; e->kind == EXPR_LET; e = e->body)
-        note_depth(ctx, e->a);
+static bool note_depth(void *depth, const Expr *e) {
     if (e->kind == EXPR_FN)
-        e->fn->depth = *(const uint8_t *)ctx;
-    expr_each_child(e, note_depth, ctx);
+        e->fn->depth = *(const uint8_t *)depth;
+    return false;
 }
 
 /* NULL where another call within the same definition makes one already, or many were made. */
@@ -351,7 +349,7 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     m->global->value = inline_root(&in, instance_function(s));
     m->global->value->fn->is_instance = true;
     uint8_t depth = all->depth + 1;
-    note_depth(&depth, m->global->value);
+    expr_any(m->global->value, note_depth, &depth);
     m->strayed = all->strays;
     ctx->deps = outer;
     all->strays = strays;
