@@ -101,8 +101,7 @@ static size_t idle_limit(void) {
 }
 
 static char *map_new(size_t bytes) {
-    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                   -1, 0);
+    char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
@@ -116,7 +115,7 @@ static char *map_large(size_t bytes) {
 
 static char *map_pages(size_t bytes) {
     pool.mappings++;
-    if (!pool.chunk) /* a program that holds little */
+    if (bytes <= CHUNK && !pool.chunk) /* a program that holds little */
         return map_new(bytes);
     if (bytes >= OWN_MAPPING)
         return map_large(bytes);
