@@ -166,10 +166,15 @@ static const Expr *value_of(const Instance *n, const Expr *e, int depth) {
 
 static bool is_number(const Expr *e) { return e->kind == EXPR_LIT && !e->is_float && !e->like; }
 
-/* A frame that was made here says by which end it was left, and the way back from another one never runs, nor do the types
- * of its frame hold for this one. */
+/* A frame that was made here says by which end it was left, and the first one of a loop that none is before it: the way back from
+ * another one never runs, nor do the types of its frame hold for this one. */
 Expr *known_arm(const Instance *n, const Expr *e) {
     const Expr *test = value_of(n, e->a, 0);
+    if (expr_calls_builtin(test, "ad.is_zero")) {
+        const Expr *before = value_of(n, test->args[0], 0);
+        bool none = before->kind == EXPR_ZERO && type_is_unit(before->zero_type);
+        return none || (before->kind == EXPR_TUPLE && !before->nargs) ? e->b : NULL;
+    }
     if (test->kind != EXPR_CALL || test->a->kind != EXPR_OP || test->a->op != &op_equal)
         return NULL;
     const Expr *one = value_of(n, test->args[0], 0), *other = value_of(n, test->args[1], 0);
