@@ -61,6 +61,8 @@ static void split_call(Instance *n, Step *s, uint32_t a, uint32_t b) {
     Build build = {s->e->span};
     s->kind = STEP_BRANCH;
     s->asks = apart;
+    s->scrutinee = expr_bool(
+        false, s->e->span); /* for good where no way back asks: then both arms do the same */
     s->e = b_if(&build, expr_bool(true, s->e->span), s->e, s->e);
     s->e->type = call.e->type;
     s->limit = n->nplaces + 1;
