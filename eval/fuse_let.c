@@ -189,6 +189,31 @@ static void spend(const Expr *e, uint32_t *budget) {
         spend(e->args[i], budget);
 }
 
+/* Whether e is operators of values that are there, so that nobody sees it computed again: where its reader becomes no group after
+ * all, each use of a binding that was taken in computes it. */
+static bool may_run_again(const Resolver *r, const Expr *e, uint32_t *budget) {
+    const Expr *taken = e->kind == EXPR_VAR ? fuse_value_of(r, e->var) : NULL;
+    e = taken ? taken : e;
+    if (!*budget)
+        return false;
+    --*budget;
+    if (e->kind == EXPR_LIT)
+        return !e->like || may_run_again(r, e->like, budget);
+    if (!is_operator(e))
+        return is_access(e) || e->kind == EXPR_GLOBAL;
+    for (uint32_t i = 0; i < e->nargs; i++)
+        if (!may_run_again(r, e->args[i], budget))
+            return false;
+    return true;
+}
+
+/* Whether a binding that is used more than once is an operand nowhere but in its reader, and may be taken in all the same. */
+static bool is_shared_in(const Resolver *r, const Expr *let, const Expr *reader, uintptr_t uses) {
+    uint32_t budget = MAX_NODES, least = 2 * MAX_NODES;
+    return uses == count_operand_in(reader, let, true, &budget) &&
+           may_run_again(r, let->a, &least) && may_run_again(r, reader, &least);
+}
+
 bool fuse_let(Resolver *r, Expr *let, bool in_row) {
     PartsRead parts = {.n = 0};
     uint32_t run = r->run, left = MAX_NODES - run;
@@ -204,9 +229,8 @@ bool fuse_let(Resolver *r, Expr *let, bool in_row) {
         return false;
     if (!r->uses.len)
         count_uses(r, r->body);
-    uint32_t budget = MAX_NODES;
     uintptr_t uses = (uintptr_t)map_find(&r->uses, let->var);
-    if (uses != 1 && uses != count_operand_in(reader, let, true, &budget))
+    if (uses != 1 && !is_shared_in(r, let, reader, uses))
         return false;
     map_set(&r->fused_values, let->var, let->a);
     r->run = MAX_NODES - left;
