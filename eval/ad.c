@@ -111,6 +111,16 @@ bool ad_cotangent(const BuiltinCall *call, Value *out) {
     return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
+static Value leaf_added(LeafMap *m, Value x, Value y) {
+    (void)y;
+    return is_dual_of(x, m->level) ? ((Ref *)((Dual *)x.p)->other.p)->value : value_unit();
+}
+
+bool ad_added(const BuiltinCall *call, Value *out) {
+    LeafMap m = {.call = call, .level = tape_level(call->args[0]), .leaf = leaf_added};
+    return leaf_map_run(&m, call->args[1], value_unit(), out);
+}
+
 static Value leaf_tangent(LeafMap *m, Value x, Value y) {
     (void)y;
     return is_dual_of(x, m->level) ? ((Dual *)x.p)->other : value_filled_like(m, x, 0.0);

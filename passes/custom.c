@@ -100,10 +100,10 @@ static Expr *no_dual(const Custom *c, Expr *tape, const char *words, Expr *x) {
     return b_builtin(&c->b, "ad.no_dual", tape, text, x, NULL);
 }
 
-/* A record on the tape that is being written: r is v with fresh cells, ct its cotangent on the way back. */
+/* A record on the tape that is being written: r is v with fresh cells. */
 typedef struct Record {
     Block forward, back;
-    Expr *r, *before, *ct;
+    Expr *r, *before;
 } Record;
 
 static void record_begin(Record *rec, const Custom *c, Expr *tape, Expr *v) {
@@ -111,7 +111,6 @@ static void record_begin(Record *rec, const Custom *c, Expr *tape, Expr *v) {
     rec->r = block_let(&rec->forward, "r", b_builtin(&c->b, "ad.lift", tape, v, NULL));
     rec->before = block_let(&rec->forward, "before",
                             b_read(&c->b, b_builtin(&c->b, "ad.chain", tape, NULL)));
-    rec->ct = block_let(&rec->back, "ct", b_builtin(&c->b, "ad.cotangent", tape, rec->r, NULL));
 }
 
 static Expr *record_end(Record *rec, const Custom *c, Expr *tape, const char *name) {
@@ -149,8 +148,9 @@ static void custom_reverse(PassCtx *ctx, const Custom *c) {
     Expr *v = run_outside(c, &block, tape, primals);
     Record rec = {0};
     record_begin(&rec, c, tape, v);
+    Expr *whole = block_let(&rec.back, "ct", b_builtin(b, "ad.cotangent", tape, rec.r, NULL));
     Expr *cts = block_let(&rec.back, "cts",
-                          call(c, b_proj(b, c->captured, 1), NULL, primals, rec.ct, 0));
+                          call(c, b_proj(b, c->captured, 1), NULL, primals, whole, 0));
     for (uint32_t i = 0; i < c->n; i++) {
         Expr *ct = b_proj(b, cts, i);
         block_do(&rec.back, b_builtin(b, "ad.check_seed", primals[i], ct, NULL));
@@ -246,7 +246,9 @@ static void checkpoint_reverse(PassCtx *ctx, const Custom *c) {
     Record rec = {0};
     record_begin(&rec, c, tape, v);
     Expr *again = run_sealed(c, &rec.back, tape, &seal, &fork);
-    block_do(&rec.back, accumulate(ctx, c, tape, again, rec.ct));
+    /* A part of the result that has no cotangent gets none: a zero makes NaN of what is infinite in f. */
+    Expr *added = b_builtin(b, "ad.added", tape, rec.r, NULL);
+    block_do(&rec.back, accumulate(ctx, c, tape, again, added));
     Expr *chain = block_let(&rec.back, "chain", b_read(b, b_builtin(b, "ad.chain", fork, NULL)));
     block_do(&rec.back, b_call(b, chain, NULL, 0, 0));
     Expr *r = record_end(&rec, c, tape, "checkpoint");
