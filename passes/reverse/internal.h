@@ -422,7 +422,7 @@ Expr *acc_get(Way *w, Place *p);
 void acc_set(Way *w, Place *p, Expr *acc, Presence presence);
 /* The same of a leaf, with nothing looked for. All that changes accumulators does it by this one. */
 void acc_put(Way *w, Place *leaf, Expr *acc, Presence presence);
-/* Adds a cotangent that is there; parts of data may be absent all the same. */
+/* Adds a cotangent that is there; parts of it may be absent all the same. */
 void acc_add(Way *w, Place *p, Expr *ct);
 /* Adds a cotangent that may be absent. */
 void acc_add_perhaps(Way *w, Place *p, Expr *ct);

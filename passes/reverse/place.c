@@ -358,9 +358,16 @@ void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     acc_put(w, p, ct, PERHAPS);
 }
 
+/* Whether a cotangent that is there may lack parts of the place: those of data do, and tuples that grow end with the last
+ * part that was added. */
+static bool may_lack_parts(const Way *w, const Place *p, const Expr *ct) {
+    return p->form == PLACE_DATA || (p->form == PLACE_TUPLE && w->n->program->grows &&
+                                     type_resolve(ct->type)->tag != TY_TUPLE);
+}
+
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
-    if (p->form == PLACE_DATA) { /* parts of data may be absent */
+    if (may_lack_parts(w, p, ct)) {
         acc_add_perhaps(w, p, ct);
         return;
     }
