@@ -43,7 +43,7 @@ enum {
     SIG_CUT =
         8, /* TILE: the reduction is done in parts of JIT_CUT steps, the sums kept in the output */
 };
-enum { JIT_CUT = 64 };
+enum { JIT_CUT = 64, JIT_CUT_ROW = 16 }; /* the latter of tiles of one row */
 
 /* What a kernel is compiled for beside its recipe. Loop axes are the recipe's, merged and permuted;
  * reduction axes keep their order. */

@@ -370,9 +370,10 @@ void emit_tile(Emit *e) {
     t->from = zero;
     t->to = e->extent[in];
     if (e->sig->flags & SIG_CUT) {
-        emit_loop_begin(e, &cut, zero, e->extent[in], JIT_CUT, true, NULL, 0);
+        int steps = t->rows == 1 ? JIT_CUT_ROW : JIT_CUT;
+        emit_loop_begin(e, &cut, zero, e->extent[in], steps, true, NULL, 0);
         t->from = cut.i;
-        t->to = emit_min(e, LLVMBuildAdd(e->b, cut.i, emit_int(e, JIT_CUT), ""), t->to);
+        t->to = emit_min(e, LLVMBuildAdd(e->b, cut.i, emit_int(e, steps), ""), t->to);
     }
     /* Masks cost, even where the processor has them: whole tiles go without. */
     LLVMValueRef full = zero;

@@ -476,14 +476,15 @@ enum {
 };
 
 /* Whether the reduction, of k steps, is cut: m rows and n lanes' elements of it do not stay in the nearest cache, and
- * tiles read them again. */
+ * tiles read them again; or they come from behind the second cache, and a tile alone would leap from row to row of the
+ * matrix, which no hardware fetches early. */
 static bool is_cut(const Shape *s, int64_t m, int64_t n, int64_t k) {
     const JitPlan *plan = s->plan;
     const Recipe *r = s->r;
-    int64_t size = (int64_t)dtype_size(r->acc_type);
+    int64_t size = (int64_t)dtype_size(r->acc_type), bytes = k * (m + n) * size;
     return plan->sig.form == FORM_TILE && plan->packed < 0 && s->nred == 1 && !r->nepilogue &&
            r->out_types[0] == r->acc_type && is_unit(s, s->nin, s->npar - 1) && k >= 4 * JIT_CUT &&
-           k * (m + n) * size >= CUT_BYTES && m > plan->sig.rows && n > plan->wide;
+           bytes >= (m > plan->sig.rows ? CUT_BYTES : s->jit->cpu.l2_bytes) && n > plan->wide;
 }
 
 static void shape_product(Shape *s) {

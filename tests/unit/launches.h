@@ -331,7 +331,7 @@ static inline void make_windows(Launch *l) {
     add_output(l, stored_as(t), 0);
 }
 
-/* Sums of many outer products, whose reduction may be cut: batch, rows, lanes; steps. */
+/* Sums of many outer products, of few rows or of many, whose reduction may be cut: batch, rows, lanes; steps. */
 static inline void make_long(Launch *l) {
     enum { AXES = 4, RANK = 3 };
     memset(l, 0, sizeof *l);
@@ -340,8 +340,9 @@ static inline void make_long(Launch *l) {
         .kind = RECIPE_PRODUCT, .combine = COMBINE_SUM, .rank = RANK, .nreduce = AXES - RANK};
     int64_t *n = l->args.extents, *x = l->args.in_strides[0], *y = l->args.in_strides[1];
     n[0] = 1 + below(2);
-    n[1] = 20 + below(30);
-    n[2] = 20 + below(30);
+    bool few = below(3) == 0;
+    n[1] = few ? 1 + below(2) : 20 + below(30);
+    n[2] = few ? 200 + below(100) : 20 + below(30);
     n[3] = 250 + below(400);
     const int64_t left[AXES] = {n[3] * n[1], 1, 0, n[1]}, right[AXES] = {n[3] * n[2], 0, 1, n[2]};
     memcpy(x, left, sizeof left);
