@@ -9,8 +9,9 @@ jax_peers.py), and in C by hand (bench/peers/gradbench.c, jacobians.c). JAX comp
     bench/gradbench/run.py --check [--only=gmm,lse]      # the peers on small inputs beside reference.py
 
 The programs are asked through gradbench.rly, as GradBench itself asks them. A cell that takes longer than the limit is
-left open. A cell is processor time, so that other work disturbs it little: one evaluation is run, then as many more as
-fill --seconds, and what these take is divided by their number.
+left open. A cell is of the times that the program tells of its evaluations, which fill --seconds: the median of five means, so
+that the collector counts and a stretch of other work does not. Before them others fill a second: code is made then, and the
+system gives memory, neither of which is measured. The machine should be idle.
 """
 import argparse
 import array
@@ -54,10 +55,9 @@ class Tool:
         self.process.wait()
 
 
-def processor_time(process):
-    """Seconds that the first thread of a process has run: the one that evaluates."""
-    with open("/proc/%d/schedstat" % process.pid, encoding="ascii") as f:
-        return int(f.read().split()[0]) * 1e-9
+def median_of_means(times):
+    n, parts = len(times), min(5, len(times))
+    return statistics.median(statistics.fmean(times[i * n // parts:(i + 1) * n // parts]) for i in range(parts))
 
 
 def measure(relay, module, function, x, seconds, limit):
@@ -65,30 +65,18 @@ def measure(relay, module, function, x, seconds, limit):
     tool = Tool(relay)
     tool.ask({"id": 0, "kind": "start"}, limit)
 
-    def run(times):
-        """The processor time of so many evaluations, with that of the message; and what the program says of them."""
-        more = {"min_runs": times, "min_seconds": 0} if isinstance(x, dict) else {}
-        begun = processor_time(tool.process)
+    def run(runs, at_least=0.0):
+        """The seconds of each evaluation, or None."""
+        more = {"min_runs": runs, "min_seconds": at_least} if isinstance(x, dict) else {}
         answer = tool.ask({"id": 1, "kind": "evaluate", "module": module, "function": function,
                            "input": dict(x, **more) if more else x}, limit)
-        if not answer or not answer["success"]:
-            return None, None
-        return processor_time(tool.process) - begun, [t["nanoseconds"] * 1e-9 for t in answer["timings"]]
+        return [t["nanoseconds"] * 1e-9 for t in answer["timings"]] if answer and answer["success"] else None
 
-    took, said = run(1)
-    if took is not None and isinstance(x, dict):  # what the message costs falls out
-        few, said = run(1)
-        times = max(3, min(10000, int(seconds / max(said[0], 1e-6)))) if said else 3
-        for _ in range(2):
-            many, said = run(1 + times) if few is not None else (None, None)
-            took = None
-            if many is not None:  # where the few were slower, code was still being made: the clock tells, then
-                took = (many - few) / times if many > few else statistics.median(said)
-            if took is None or took * times > seconds / 2 or times == 10000:
-                break  # else the clock was slower than the processor: other work ran
-            times = min(10000, max(times, int(seconds / took)))
+    times = run(3, 1.0)
+    if times:
+        times = run(max(3, min(10000, int(seconds / statistics.median(times)))))
     tool.end()
-    return took * 1e3 if took is not None else None
+    return median_of_means(times) * 1e3 if times else None
 
 
 def milliseconds(run, seconds):
