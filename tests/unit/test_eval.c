@@ -4,6 +4,7 @@
 
 #include "eval/code.h"
 #include "eval/interp.h"
+#include "eval/machine.h"
 
 #include <setjmp.h>
 #include <stdlib.h>
@@ -180,6 +181,24 @@ TEST(scopes) {
     bug_set_handler(NULL);
 }
 
+static const char *sum_of(Value acc, Value ct) {
+    Value sum;
+    Str s = {0};
+    CHECK(apply_add_ct(in, span_none(), acc, ct, &sum));
+    value_print(&s, sum, NULL);
+    return str_text(&s);
+}
+
+/* The cotangent of a tuple whose length nobody knew ends with the last part that was added to: of two the longer one counts. */
+TEST(cotangents_of_two_lengths) {
+    Value one = value_float(DT_F64, 1), two = value_float(DT_F64, 2), parts[] = {one, two};
+    Value more[] = {two, value_unit(), one, value_tuple(parts, 2)};
+    Value less = value_tuple(parts, 2), all = value_tuple(more, 4);
+    CHECK_TEXT(sum_of(less, all), "(3.0, 2.0, 1.0, (1.0, 2.0))");
+    CHECK_TEXT(sum_of(all, less), "(3.0, 2.0, 1.0, (1.0, 2.0))");
+    CHECK_TEXT(sum_of(all, all), "(4.0, (), 2.0, (2.0, 4.0))");
+}
+
 int main(void) {
     mem_init();
     EnvHooks hooks = {0};
@@ -192,5 +211,6 @@ int main(void) {
     RUN(chains);
     RUN(integers);
     RUN(scopes);
+    RUN(cotangents_of_two_lengths);
     return check_result();
 }
