@@ -12,6 +12,7 @@ by `--seed`, evenly from the kinds. Each edit is made in a copy of the tree, bui
     rules     an edited rule by the cases of its operator in property/gradients.py and property/zero_cotangents.py
     goldens   tests/golden/grad, tests/golden/ad, those of NaN and of counted instructions, by the engine that is edited
     counts    an edited pass: what a step of common networks launches and takes, by property/work.py
+    units     an edited pass: what is kept until something is redefined, and sums that no program is known to make
     programs  2,000 random programs of property/derivatives.py, until one of them is wrong
 
 It tells of each who found it first. More than one in fifty that nobody finds is a failure. With --work=DIR the copy,
@@ -38,6 +39,7 @@ import mutate
 
 PROGRAMS, FEW = 2000, 60  # few find most, in seconds
 GOLDENS = ["golden/grad", "golden/ad", "golden/errors/nan", "golden/errors/an_operator", "golden/cli/count"]
+UNITS = ["tests/unit/test_reverse", "tests/unit/test_eval"]
 FOUND = 0.98
 RULES = ["prelude/derivatives.rly", "prelude/derivatives_nn.rly"]
 PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/backs.c", "passes/reverse/derive.c",
@@ -174,12 +176,15 @@ def tests_of(tree, folder, edit):
     goldens = ("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, "--engines=" + engine, "golden",
                            *GOLDENS], 1800)
     counts = ("counts", [os.path.join(tests, "property/work.py"), relay], 600)
-    return [*rule, goldens, programs] if edit.path in RULES else [few, goldens, counts, programs]
+    units = ("units", [os.path.join(tests, "run.py"), "--build=" + folder, "--unit=" + ",".join(UNITS)], 600)
+    return [*rule, goldens, programs] if edit.path in RULES else [few, goldens, counts, units, programs]
 
 
 def judge(tree, folder, edit):
     """(who finds the edit, in which words)"""
     for who, command, limit in tests_of(tree, folder, edit):
+        if who == "units":
+            subprocess.run(["make", "-s", *UNITS], cwd=folder, capture_output=True, check=True)
         failed, words = run_tests([sys.executable] + command, folder, limit)
         if failed:
             return who, words
