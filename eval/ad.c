@@ -96,24 +96,19 @@ bool ad_lift(const BuiltinCall *call, Value *out) {
     return leaf_map_run(&m, call->args[1], value_unit(), out);
 }
 
-static Value leaf_cotangent(LeafMap *m, Value x, Value y) {
+static Value leaf_added(LeafMap *m, Value x, Value y) {
     (void)y;
-    if (is_dual_of(x, m->level)) {
-        Dual *d = x.p;
-        Value ct = ((Ref *)d->other.p)->value;
-        return is_unit(ct) ? value_filled_like(m, d->primal, 0.0) : ct;
-    }
-    return value_filled_like(m, x, 0.0);
+    return is_dual_of(x, m->level) ? ((Ref *)((Dual *)x.p)->other.p)->value : value_unit();
+}
+
+static Value leaf_cotangent(LeafMap *m, Value x, Value y) {
+    Value ct = leaf_added(m, x, y), primal = is_dual_of(x, m->level) ? ((Dual *)x.p)->primal : x;
+    return is_unit(ct) ? value_filled_like(m, primal, 0.0) : ct;
 }
 
 bool ad_cotangent(const BuiltinCall *call, Value *out) {
     LeafMap m = {.call = call, .level = tape_level(call->args[0]), .leaf = leaf_cotangent};
     return leaf_map_run(&m, call->args[1], value_unit(), out);
-}
-
-static Value leaf_added(LeafMap *m, Value x, Value y) {
-    (void)y;
-    return is_dual_of(x, m->level) ? ((Ref *)((Dual *)x.p)->other.p)->value : value_unit();
 }
 
 bool ad_added(const BuiltinCall *call, Value *out) {

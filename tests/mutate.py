@@ -39,7 +39,7 @@ EDITS = [
     ("with_tape", "t->tape", "args[0]", "golden/grad golden/ad"),
     ("backward", "expr_is_unit(ct)", "i == 1", "golden/grad golden/ad"),
     ("reverse_template", '"ad.ones"', '"ad.zeros"', "golden/grad golden/ad"),
-    ("leaf_cotangent", "is_unit(ct) ? value_filled_like(m, d->primal, 0.0) : ct", "value_filled_like(m, d->primal, 0.0)",
+    ("leaf_cotangent", "is_unit(ct) ? value_filled_like(m, primal, 0.0) : ct", "value_filled_like(m, primal, 0.0)",
      "golden/grad golden/ad"),
     ("ad.c is_dual_of", "&& ((Dual *)v.p)->level == level", "", "golden/grad golden/ad"),
     ("value_is_active_above", "value_holds_dual(v, epoch + 1, UINT64_MAX)", "false", "golden/grad golden/ad"),
