@@ -197,6 +197,7 @@ TEST(cotangents_of_two_lengths) {
     CHECK_TEXT(sum_of(less, all), "(3.0, 2.0, 1.0, (1.0, 2.0))");
     CHECK_TEXT(sum_of(all, less), "(3.0, 2.0, 1.0, (1.0, 2.0))");
     CHECK_TEXT(sum_of(all, all), "(4.0, (), 2.0, (2.0, 4.0))");
+    CHECK_TEXT(sum_of(value_float(DT_F64, -0.0), value_unit()), "-0.0"); /* nothing is no 0.0 */
 }
 
 int main(void) {
