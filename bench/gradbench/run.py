@@ -72,11 +72,11 @@ def measure(relay, module, function, x, seconds, limit):
                            "input": dict(x, **more) if more else x}, limit)
         return [t["nanoseconds"] * 1e-9 for t in answer["timings"]] if answer and answer["success"] else None
 
-    times = run(3, 1.0)
+    times = run(1, 1.0)
     if times and isinstance(x, dict):
         times = run(max(3, min(10000, int(seconds / statistics.median(times)))))
     elif times:  # a message that is a number asks for one evaluation
-        times = [run(1)[0] for _ in range(200)]
+        times = [t for _ in range(200) for t in run(1)]
     tool.end()
     return median_of_means(times) * 1e3 if times else None
 
