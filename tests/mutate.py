@@ -119,8 +119,8 @@ def find_stale(tree):
             yield "edit %d changes nothing" % number
 
 
-def build(folder):
-    p = subprocess.run(["make", "-s", "-j2", "relay", "librelayjit.so"], cwd=folder, capture_output=True)
+def build(folder, programs=()):
+    p = subprocess.run(["make", "-s", "-j2", "relay", "librelayjit.so", *programs], cwd=folder, capture_output=True)
     return p.returncode == 0
 
 

@@ -183,8 +183,6 @@ def tests_of(tree, folder, edit):
 def judge(tree, folder, edit):
     """(who finds the edit, in which words)"""
     for who, command, limit in tests_of(tree, folder, edit):
-        if who == "units":
-            subprocess.run(["make", "-s", *UNITS], cwd=folder, capture_output=True, check=True)
         failed, words = run_tests([sys.executable] + command, folder, limit)
         if failed:
             return who, words
@@ -192,10 +190,10 @@ def judge(tree, folder, edit):
 
 
 def check_unedited(tree, folder, edits):
-    """Ends where goldens or counts fail without an edit: they would find all of them."""
+    """Ends where goldens, counts or units fail without an edit: they would find all of them."""
     for edit in edits:
         for who, command, limit in tests_of(tree, folder, edit):
-            if who in ("goldens", "counts"):
+            if who in ("goldens", "counts", "units"):
                 failed, words = run_tests([sys.executable] + command, folder, limit)
                 if failed:
                     sys.exit("%s fail without an edit: %s" % (who, words))
@@ -229,7 +227,7 @@ def prepare(work, configure):
         subprocess.run(["../configure", "-q", *shlex.split(configure)], cwd=folder, capture_output=True, check=True)
     else:
         put_back(work, tree)
-    if not mutate.build(folder):
+    if not mutate.build(folder, UNITS):
         sys.exit("the tree does not build")
     return tree, folder
 
@@ -242,7 +240,7 @@ def make(tree, folder, edit):
     try:
         with open(path, "w", encoding="utf-8") as f:
             f.write(text[:edit.begin] + edit.new + text[edit.end:])
-        if not mutate.build(folder):
+        if not mutate.build(folder, UNITS):
             return "does not compile", ""
         return judge(tree, folder, edit)
     finally:
