@@ -279,6 +279,12 @@ static bool may_be_constant(Type *t) {
     return t->tag == TY_TENSOR && type_dtype_set(t->tensor.dtype) & ~DTS_FLOAT;
 }
 
+/* Whether a cotangent that is there may lack parts of the place: those of data do, and tuples that grow end with the last
+ * part that was added. */
+static bool may_lack_parts(const Way *w, const Place *p) {
+    return p->form == PLACE_DATA || (p->form == PLACE_TUPLE && w->n->program->grows);
+}
+
 /* A part of an accumulator: of one that was just put together the part itself. A tangent that is there has all parts
  * that have one, a cotangent perhaps. */
 static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presence *presence) {
@@ -293,7 +299,7 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
         return acc->args[i];
     }
     Type *type = *presence == PRESENT ? acc_type(whole->parts[i]) : NULL;
-    if (whole->form == PLACE_TUPLE && of == PRESENT && !w->n->program->grows) {
+    if (whole->form == PLACE_TUPLE && of == PRESENT && !may_lack_parts(w, whole)) {
         Expr *proj = expr_proj(acc, (int32_t)i, b_some_type("ct"), w->build.span);
         return way_bind(w, proj, type);
     }
@@ -358,16 +364,9 @@ void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     acc_put(w, p, ct, PERHAPS);
 }
 
-/* Whether a cotangent that is there may lack parts of the place: those of data do, and tuples that grow end with the last
- * part that was added. */
-static bool may_lack_parts(const Way *w, const Place *p, const Expr *ct) {
-    return p->form == PLACE_DATA || (p->form == PLACE_TUPLE && w->n->program->grows &&
-                                     type_resolve(ct->type)->tag != TY_TUPLE);
-}
-
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
-    if (may_lack_parts(w, p, ct)) {
+    if (may_lack_parts(w, p)) {
         acc_add_perhaps(w, p, ct);
         return;
     }
