@@ -3,7 +3,7 @@
 
 Each program does its work `n` times in one process. Two counts are run, and what the larger one takes beyond the smaller is
 divided by the difference: start, checker, passes and compiler fall out. Relay and its peers take turns, all on one
-thread; figures are medians of processor time.
+thread; figures are the least processor times of three runs of each count.
 
 Peers are NumPy, PyTorch (eager) and ONNX Runtime, where the interpreter given by `--python` has them, ocamlc where it is
 installed, and loops in C (bench/peers/chain.c). What is missing is named at the end.

@@ -9,7 +9,8 @@ which compiles the project from clean, run when none is named. `make bench` buil
 (bench/kernels, bench/session) and runs them all.
 
 Runs of Relay and its peer alternate (A B A B …); a figure is the median of the processor time, user
-and system, of the whole process: a busy machine disturbs it less than the time by the clock. Ratios
+and system, of the whole process, in `engine` and `grad` the difference of the least: a busy machine disturbs them less than the
+time by the clock. Where many repetitions took no longer than few, nothing was measured and it says nan. Ratios
 are Relay / peer, below 1 is faster; in `kernels` they are peer / Relay, so above 1 is faster; in `grad`
 they are what a derivative costs over its function. Below 10 % is noise. Compare ratios of one run, never times of two machines. Peers are used where they are
 installed: CPython (this one), ocamlc, OpenBLAS; `engine` also NumPy, PyTorch and ONNX Runtime of the
@@ -247,12 +248,14 @@ class Bench:
 
     def each(self, commands, few, many):
         """What one of the commands' repetitions takes: their last argument says how many there are."""
-        costs = [[] for _ in commands]
+        taken = [([], []) for _ in commands]
         for _ in range(max(3, self.runs // 3)):
-            for command, cost in zip(commands, costs):
-                taken = [run([*command, str(n)], ONE_THREAD)[0] for n in (few, many)]
-                cost.append(max(taken[1] - taken[0], 1e-4) / (many - few))
-        return [statistics.median(cost) for cost in costs]
+            for command, times in zip(commands, taken):
+                for n, of in zip((few, many), times):
+                    of.append(run([*command, str(n)], ONE_THREAD)[0])
+        # The least, as what disturbs only adds: fresh pages of a virtual machine took half a second in two of three runs.
+        costs = [(min(more) - min(less)) / (many - few) for less, more in taken]
+        return [cost if cost > 0 else float("nan") for cost in costs]
 
     def whole(self, path):
         """Seconds and megabytes of a whole process."""
