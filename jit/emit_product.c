@@ -256,6 +256,34 @@ static void finish_tile(Emit *e, Tile *t, LLVMValueRef *acc, LLVMValueRef row, L
     LLVMPositionBuilderAtEnd(e->b, end);
 }
 
+/* Steps from `from` to `to` of the last reduction axis, so many a turn of the loop. */
+static void tile_steps(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueRef from,
+                       LLVMValueRef to, int turn, bool nonempty, LLVMValueRef *acc) {
+    int in = e->sig->npar + e->sig->nred - 1, nacc = t->rows * t->cols;
+    Loop loop;
+    emit_loop_begin(e, &loop, from, to, turn, nonempty, acc, nacc);
+    for (int i = 0; i < turn; i++) {
+        Frame(*f)[MAX_COLS] = tile_copy(e, t, outer);
+        tile_enter(e, t, f, in, i ? LLVMBuildAdd(e->b, loop.i, emit_int(e, i), "") : loop.i);
+        tile_step(e, t, f, acc);
+    }
+    emit_loop_end(e, &loop, acc);
+}
+
+/* All of them. A loop of few instructions does not keep the units busy: of two by four vectors and 17 instructions a
+ * step it took 5.0 ms where four steps a turn take 4.3 (50 products of 32 by 1,000 by 32, AVX2). */
+static void tile_loop(Emit *e, Tile *t, Frame (*f)[MAX_COLS], LLVMValueRef *acc) {
+    if (!(e->sig->flags & SIG_UNROLL)) {
+        tile_steps(e, t, f, t->from, t->to, 1, true, acc);
+        return;
+    }
+    LLVMValueRef n = LLVMBuildSub(e->b, t->to, t->from, "");
+    LLVMValueRef whole = LLVMBuildAnd(e->b, n, emit_int(e, -JIT_UNROLL), "");
+    LLVMValueRef last = LLVMBuildAdd(e->b, t->from, whole, "");
+    tile_steps(e, t, f, t->from, last, JIT_UNROLL, false, acc);
+    tile_steps(e, t, f, last, t->to, 1, false, acc);
+}
+
 /* The tile whose first row and column are given. */
 static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLVMValueRef col) {
     const Recipe *r = e->r;
@@ -317,20 +345,16 @@ static void tile_body(Emit *e, Tile *t, const Frame *root, LLVMValueRef row, LLV
     for (int a = npar; a <= in; a++) {
         tile_code(e, t, f, r->results[0], inner);
         inner &= ~(1u << a);
-        if (a < in || e->sig->form != FORM_TURN) {
-            LLVMValueRef from = a == in ? t->from : emit_int(e, 0);
-            LLVMValueRef to = a == in ? t->to : e->extent[a];
-            emit_loop_begin(e, &loops[a], from, to, 1, true, acc, nacc);
+        if (a < in) {
+            emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, acc, nacc);
             f = tile_copy(e, t, f);
             tile_enter(e, t, f, a, loops[a].i);
         }
     }
-    if (e->sig->form == FORM_TURN) {
+    if (e->sig->form == FORM_TURN)
         turned_blocks(e, t, f, acc, nacc);
-    } else {
-        tile_step(e, t, f, acc);
-        emit_loop_end(e, &loops[in], acc);
-    }
+    else
+        tile_loop(e, t, f, acc);
     for (int a = in; a-- > npar;)
         emit_loop_end(e, &loops[a], acc);
 

@@ -473,6 +473,7 @@ static bool shape_windows(Shape *s, int lanes) {
 enum {
     PANEL_BYTES = 1 << 19, /* an operand of this size that is read by short rows is packed */
     CUT_BYTES = 1 << 17,   /* what a row of tiles reads of a reduction that is cut */
+    SMALL_TILE = 12, /* the sums of a tile whose step is too short a loop, where no panel is read */
 };
 
 /* Whether the reduction, of k steps, is cut: m rows and n lanes' elements of it do not stay in the nearest cache, and
@@ -572,6 +573,9 @@ static void shape_product(Shape *s) {
     set_tile(s, n, lanes, rows, cols);
     if (is_cut(s, m, n, k))
         plan->sig.flags |= SIG_CUT;
+    bool small = rows * cols <= SMALL_TILE && plan->extent[in] >= 2 * JIT_UNROLL;
+    if (plan->sig.form == FORM_TILE && plan->sig.level && plan->packed < 0 && small)
+        plan->sig.flags |= SIG_UNROLL;
 }
 
 /* Rows that go through all parts together: so many elements that they stay in the nearest cache. */

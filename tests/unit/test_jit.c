@@ -20,7 +20,7 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed, tabled, few, cut, cut_rows;
+static int packed, tabled, few, cut, cut_rows, unrolled;
 
 static void count_forms(Jit *jit, const Launch *l) {
     JitPlan plan;
@@ -30,6 +30,7 @@ static void count_forms(Jit *jit, const Launch *l) {
     bool is_cut = plan.sig.flags & SIG_CUT;
     cut += is_cut;
     cut_rows += is_cut && plan.sig.rows == 1;
+    unrolled += (plan.sig.flags & SIG_UNROLL) != 0;
 }
 
 /* As jit_run, by panels made before where the recipe reads an operand in panels. */
@@ -168,6 +169,7 @@ TEST(reduce) {
 TEST(product) {
     rounds(RECIPE_PRODUCT, ANY, 480);
     CHECK(packed > 0 || check_share(480) < 100);
+    CHECK(unrolled > 0 || check_share(480) < 100);
 }
 TEST(windows) {
     tabled = 0;
