@@ -115,7 +115,9 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
         BUG("a cotangent is added into a value with tag %u", call->args[1].tag);
     if (!waiting_add_of(call->in, call->args[0]) || !waiting_add_of(call->in, call->args[2]))
         return false;
-    Tensor *t = own_tensor(call->args[0], call->args[1].p, call->dying & 1);
+    Tensor *data = call->args[1].p, *t = own_tensor(call->args[0], data, call->dying & 1);
+    if (call->dying >> 1 & 1 && data != t && data != call->args[2].p) /* only its shape was read */
+        tensor_drop(data);
     const char *spec = ((const String *)call->args[3].p)->text;
     *out = (Value){.tag = VAL_TENSOR, .p = t};
     const Value *at = call->args + 4;

@@ -106,7 +106,8 @@
     X(TAIL_OF,      ONE,  PAIRS,      KEEP,   NOTHING, END)   /* b(lists[c]), x arguments; else as TAIL; the list: how many moves, each of them */ \
     X(TAIL_GLOBAL_OF, NONE, PAIRS,    KEEP,   NOTHING, END)                                                  \
     X(DROP,         ONE,  NONE,       BORROW, NOTHING, NEXT)  /* a tensor b is given back, if its owner x is this activation */ \
-    X(OWNED,        NONE, NONE,       BORROW, NOTHING, NEXT)  /* what the frame in slot b owns belongs to the activation, until it calls */ \
+    X(OWNED,        NONE, NONE,       BORROW, VALUE,   NEXT)  /* what the frame in slot b owns belongs to the activation, until it calls; slot a keeps which items */ \
+    X(OWNED_AGAIN,  ONE,  NONE,       BORROW, NOTHING, NEXT)  /* and once more after a call: slot b as OWNED wrote it */ \
     X(NO_MATCH,     ONE,  NONE,       BORROW, NOTHING, END)   /* of value b */                               \
     X(VERIFY,       ANY,  ANY,        BORROW, NOTHING, NEXT)  /* b is as place c says; notes in slot a (eval/verify.h) */ \
     X(RESOLVE,      ANY,  ANY,        BORROW, NOTHING, END)   /* the one instruction of code not resolved yet */ \

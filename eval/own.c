@@ -35,13 +35,16 @@ typedef struct Owning {
     int32_t **arrived; /* of a jump's target: what the slots hold there, or NULL */
     int32_t *
         holds; /* slot -> number of its tensor, 0: not known; below 0: of a tuple that was made here */
-    int32_t next;    /* the next number; those of parameters begin at 1 */
-    size_t *made;    /* of each number, the instruction whose result it is */
-    uint8_t *item;   /* of each number, which item of the frame it is, or 0 */
-    CtPart *part;    /* of each number */
-    int32_t frame;   /* the slot of the parameter that is the frame, or -1 */
-    bool takes_item; /* something takes an item of it */
-    bool goes_back;  /* it takes frames apart, and nothing differentiates it */
+    int32_t next;        /* the next number; those of parameters begin at 1 */
+    size_t *made;        /* of each number, the instruction whose result it is */
+    uint8_t *item;       /* of each number, which item of the frame it is, or 0 */
+    CtPart *part;        /* of each number */
+    int32_t frame;       /* the slot of the parameter that is the frame, or -1 */
+    bool hands_frame;    /* it is read otherwise than by its items */
+    bool takes_item;     /* something takes an item of it */
+    bool called;         /* since the machine knew which items it owns */
+    bool *called_before; /* the same, of a jump's target */
+    bool goes_back;      /* it takes frames apart, and nothing differentiates it */
     AddedVec added;
     bool reached; /* the instruction before leads here */
 } Owning;
@@ -161,6 +164,7 @@ static void forget_in(int32_t *holds, uint32_t nslots, int32_t tensor) {
 /* Adds what the slots hold here to what they hold at a jump's target. Where the two differ, both tensors lose
  * their numbers: the slot may be one more that holds them. */
 static void arrive(Owning *o, size_t target) {
+    o->called_before[target] |= o->called;
     const uint64_t *read = o->before + target * o->words;
     int32_t *there = o->arrived[target], *here = mem_bytes((o->nslots + 1) * sizeof *here);
     memcpy(here, o->holds, o->nslots * sizeof *here);
@@ -186,6 +190,7 @@ static void meet_before(Owning *o, size_t at) {
     if (o->reached)
         arrive(o, at);
     memcpy(o->holds, o->arrived[at], o->nslots * sizeof *o->holds);
+    o->called = o->called_before[at];
 }
 
 static bool is_param(const Owning *o, int32_t tensor) {
@@ -206,6 +211,15 @@ static uint32_t owner_of(const Owning *o, int32_t tensor) {
                                      : OWN_ALWAYS;
 }
 
+/* The first of the moves that put a tail call's arguments in their places, or the instruction. */
+static size_t first_move(const Owning *o, size_t at) {
+    bool is_tail = o->r->instrs.data[at].op == CODE_TAIL ||
+                   o->r->instrs.data[at].op == CODE_TAIL_GLOBAL;
+    while (is_tail && at > 0 && !o->arrived[at] && o->r->instrs.data[at - 1].op == CODE_MOVE)
+        at--;
+    return at;
+}
+
 /* The owner where the tensor is taken over after instruction `at`. */
 static uint32_t take(Owning *o, size_t at, int32_t tensor) {
     uint32_t owner = owner_of(o, tensor);
@@ -214,6 +228,11 @@ static uint32_t take(Owning *o, size_t at, int32_t tensor) {
     if (has(o->after + at * o->words, (uint32_t)o->frame))
         return OWN_NOT; /* the frame is taken apart once more */
     o->takes_item = true;
+    if (o->called) {
+        Instr again = {CODE_OWNED_AGAIN, 0, 0, slot(o->r->owned), 0};
+        vec_push(&o->added, ((Added){first_move(o, at), again}));
+        o->called = false;
+    }
     return owner;
 }
 
@@ -306,13 +325,6 @@ static bool may_be_tensor(Type *t) {
                  (t->tag == TY_TENSOR && (!type_get_rank(t, &rank, &dims) || rank > 0)));
 }
 
-/* The first of the moves that put a tail call's arguments in their places. */
-static size_t first_move(const Owning *o, size_t at) {
-    while (at > 0 && !o->arrived[at] && o->r->instrs.data[at - 1].op == CODE_MOVE)
-        at--;
-    return at;
-}
-
 static void drop_unread(Owning *o, size_t at) {
     const Instr *i = &o->r->instrs.data[at];
     size_t before = first_move(o, at);
@@ -376,6 +388,17 @@ static int32_t find_frame(const Resolver *r) {
     return frame;
 }
 
+/* Whether an instruction reads the frame otherwise than by an item: who is called may take it apart, too. */
+static bool hands_frame(const Owning *o) {
+    Reads reads;
+    for (size_t at = 0; at < o->n && o->frame >= 0; at++) {
+        find_reads(o->r, at, &reads);
+        if (o->r->instrs.data[at].op != CODE_PROJ && reads_slot(&reads, (uint32_t)o->frame))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a way leads from one instruction to a later one. */
 static bool leads_to(const Owning *o, size_t from, size_t to) {
     bool *on = mem_bytes(to - from + 1);
@@ -421,7 +444,7 @@ static uint16_t items_owned(const Owning *o, size_t at) {
     return (uint16_t)owned;
 }
 
-/* What items of the frame the slots hold. Calls take other frames apart. */
+/* What items of the frame the slots hold, where who is called may take them. */
 static void forget_items(Owning *o) {
     for (uint32_t s = 0; s < o->nslots; s++)
         if (o->holds[s] > 0 && o->item[o->holds[s]])
@@ -496,8 +519,9 @@ static void run_forward(Owning *o) {
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
         bool called = instr_info(i)->result == RESULT_CALLED;
-        if (called)
+        if (called && o->hands_frame)
             forget_items(o);
+        o->called |= called; /* which may take another frame apart */
         bool item = reads_item(o, at);
         bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) || item;
         int32_t value = fresh || called       ? number_result(o, at, called)
@@ -557,12 +581,15 @@ void own_code(Resolver *r) {
     memset(o.item, 0, o.n + r->code->nparams + 1);
     o.part = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.part);
     memset(o.part, 0, (o.n + r->code->nparams + 1) * sizeof *o.part);
+    o.called_before = mem_bytes(o.n + 1);
+    memset(o.called_before, 0, o.n + 1);
     o.frame = find_frame(r);
+    o.hands_frame = hands_frame(&o);
     o.goes_back = r->code->fn->kind == EXPR_FN && r->code->fn->fn->frames.len > 0;
     if (find_live(&o))
         run_forward(&o);
     if (o.takes_item) {
-        Instr owned = {CODE_OWNED, 0, 0, slot(o.frame), 0};
+        Instr owned = {CODE_OWNED, 0, slot(r->owned), slot(o.frame), 0};
         vec_push(&o.added, ((Added){0}));
         memmove(o.added.data + 1, o.added.data, (o.added.len - 1) * sizeof *o.added.data);
         o.added.data[0] = (Added){0, owned};

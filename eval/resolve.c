@@ -764,6 +764,7 @@ Resolver *resolve_code(Interp *in, Code *code, Expr *source) {
     if (!code->item)
         for (uint32_t i = 0; i < code->fn->fn->nparams; i++)
             bind(r, source->fn->params[i], slot(slot_new(r)));
+    r->owned = !code->item && code->fn->fn->frames.len ? slot_new(r) : -1;
     for (uint32_t i = 0; i < code->ncaptured; i++)
         if (code->captured[i])
             bind(r, code->captured[i], operand(BASE_CAPTURED, i));

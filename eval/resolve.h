@@ -27,6 +27,7 @@ typedef struct Resolver {
     int32_t *lists;         /* eval/tighten.h */
     const Expr *unverified; /* a value that is not compared with its type (verify.h), or NULL */
     uint32_t top, max;      /* slots in use now, and at most */
+    int32_t owned;          /* the slot for what OWNED says, or -1 */
 } Resolver;
 
 enum { TAIL = -1 };

@@ -208,6 +208,10 @@ static inline void fill_hole(Value *base, Value v) {
     NEXT();                                                                                        \
     do_OWNED:                                                                                      \
     in->owned_items = frame_at(R(pc->b))->owned;                                                   \
+    SLOT(pc->a) = value_int(DT_I64, in->owned_items);                                              \
+    NEXT();                                                                                        \
+    do_OWNED_AGAIN:                                                                                \
+    in->owned_items = (uint32_t)R(pc->b)->i;                                                       \
     NEXT();
 
 #define RETURN_FORM(n)                                                                             \
