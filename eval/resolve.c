@@ -771,13 +771,10 @@ Resolver *resolve_code(Interp *in, Code *code, Expr *source) {
     verify_begin(r);
     if (code_counts(in, code))
         emit(r, body, CODE_COUNT, 0, 0, 0, 0);
-    if (code->item) {
-        int32_t at = slot_new(r);
-        resolve(r, body, at);
+    int32_t at = code->item ? slot_new(r) : TAIL;
+    resolve(r, body, at);
+    if (code->item)
         emit(r, body, CODE_RETURN, 0, 0, slot(at), 0);
-    } else {
-        resolve(r, body, TAIL);
-    }
     own_code(r);
     return r;
 }
