@@ -40,7 +40,6 @@ typedef struct Owning {
     uint8_t *item;       /* of each number, which item of the frame it is, or 0 */
     CtPart *part;        /* of each number */
     int32_t frame;       /* the slot of the parameter that is the frame, or -1 */
-    bool hands_frame;    /* it is read otherwise than by its items */
     bool takes_item;     /* something takes an item of it */
     bool called;         /* since the machine knew which items it owns */
     bool *called_before; /* the same, of a jump's target */
@@ -375,28 +374,22 @@ static void insert_added(const Owning *o) {
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* The parameter that is a frame of a derivative; of several, the first. */
+/* The parameter that is a frame of a derivative and is read by its items alone; of several, the first. Whoever else it is
+ * handed to may take the items. */
 static int32_t find_frame(const Resolver *r) {
     const Expr *fn = r->code->fn;
     int32_t frame = -1;
+    Reads reads;
     for (uint32_t i = 0; i < r->code->nparams && !r->code->item && frame < 0; i++)
         if (fn_has_frames(fn->fn, fn->fn->params[i]))
             frame = (int32_t)i;
-    for (size_t at = 0; at < r->instrs.len && frame >= 0; at++)
-        if (written(&r->instrs.data[at]) == frame)
+    for (size_t at = 0; at < r->instrs.len && frame >= 0; at++) {
+        const Instr *i = &r->instrs.data[at];
+        find_reads(r, at, &reads);
+        if (written(i) == frame || (i->op != CODE_PROJ && reads_slot(&reads, (uint32_t)frame)))
             frame = -1;
-    return frame;
-}
-
-/* Whether an instruction reads the frame otherwise than by an item: who is called may take it apart, too. */
-static bool hands_frame(const Owning *o) {
-    Reads reads;
-    for (size_t at = 0; at < o->n && o->frame >= 0; at++) {
-        find_reads(o->r, at, &reads);
-        if (o->r->instrs.data[at].op != CODE_PROJ && reads_slot(&reads, (uint32_t)o->frame))
-            return true;
     }
-    return false;
+    return frame;
 }
 
 /* Whether a way leads from one instruction to a later one. */
@@ -442,13 +435,6 @@ static uint16_t items_owned(const Owning *o, size_t at) {
             owned |= 1u << (k - 1);
     }
     return (uint16_t)owned;
-}
-
-/* What items of the frame the slots hold, where who is called may take them. */
-static void forget_items(Owning *o) {
-    for (uint32_t s = 0; s < o->nslots; s++)
-        if (o->holds[s] > 0 && o->item[o->holds[s]])
-            o->holds[s] = 0;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -519,8 +505,6 @@ static void run_forward(Owning *o) {
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
         bool called = instr_info(i)->result == RESULT_CALLED;
-        if (called && o->hands_frame)
-            forget_items(o);
         o->called |= called; /* which may take another frame apart */
         bool item = reads_item(o, at);
         bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) || item;
@@ -584,7 +568,6 @@ void own_code(Resolver *r) {
     o.called_before = mem_bytes(o.n + 1);
     memset(o.called_before, 0, o.n + 1);
     o.frame = find_frame(r);
-    o.hands_frame = hands_frame(&o);
     o.goes_back = r->code->fn->kind == EXPR_FN && r->code->fn->fn->frames.len > 0;
     if (find_live(&o))
         run_forward(&o);

@@ -26,7 +26,7 @@
  * A frame of a derivative (Note [Frames] in passes/reverse/reverse.h) owns the tensors that nothing else refers to when it
  * is made: the tuple says which (Tuple.owned), and OWNED hands them to the way back, which takes it apart for the last
  * time. Who is called may take another frame apart: OWNED_AGAIN then says again what OWNED said. A function that hands the
- * frame itself to another knows nothing of its items after that.
+ * frame itself to another owns none of its items.
  *
  * Note [Sums that end]. An accumulator that is settled is known to who settles it alone: what is still a sum (Tensor.accumulates)
  * was seen by nobody. Where a way back takes it from a cotangent with parts, settles it, and adds it to another accumulator,
