@@ -367,7 +367,7 @@ bool apply_add_ct(Interp *in, Span span, Value acc, Value ct, Value *out) {
 
 /* A product that was not computed is added: the first argument is the accumulator, the others are the product's. */
 bool apply_add_product(Interp *in, const Site *site, const Value *args, Span span, Value *out) {
-    uint64_t dying = dying_arguments(in, site);
+    uint64_t dying = owned_of(in, site->owners);
     const Site *product = &site->group->nodes[0].site;
     Value acc = args[0], ct;
     if (acc.tag == VAL_TENSOR) {
@@ -377,7 +377,7 @@ bool apply_add_product(Interp *in, const Site *site, const Value *args, Span spa
         *out = acc;
         if (waiting_push(in, sum, product, args, dying, &ok))
             return ok;
-        if (!fuse_apply(in, site->group, args, dying | (was & SUM), out))
+        if (!fuse_apply(in, site, args, dying | (was & SUM), out))
             return false;
         if (out->tag == VAL_TENSOR)
             ((Tensor *)out->p)->accumulates = was | SUM;

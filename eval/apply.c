@@ -367,7 +367,7 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     uint64_t dying = in->dying;
     in->dying = 0;
     if (site->group)
-        return fuse_apply(in, site->group, args, dying, out);
+        return fuse_apply(in, site, args, dying, out);
     if (apply_to_part(in, site, args, dying, out))
         return true;
     if (site->only_checks && site->nargs == 2 && have_one_shape(args, args + 1)) {
@@ -376,8 +376,13 @@ bool apply_op(Interp *in, const Site *site, const Value *args, Span span, Value 
     }
     if (op_has_kept_plans(site->op)) {
         const Attrs *attrs = site->op->nattrs ? site->attrs : NULL; /* all that are none are one */
-        PlanCall call = {site->op, attrs, args + site->nargs, site->nsizes, site->op->tuple,
-                         dying,    NULL};
+        PlanCall call = {.what = site->op,
+                         .more = attrs,
+                         .sizes = args + site->nargs,
+                         .nsizes = site->nsizes,
+                         .tuple = site->op->tuple,
+                         .dying = dying,
+                         .alone = site->alone};
         OpMaking making = {site, args};
         int32_t status = plans_run(in, &call, args, site->nargs, make_template, &making, out);
         if (status == KERNEL_DONE)
@@ -483,22 +488,17 @@ static bool is_owned(const Interp *in, uint32_t owner) {
                                                      : 0);
 }
 
-uint64_t dying_arguments(const Interp *in, const Site *s) {
-    uint64_t dying = 0;
-    for (uint32_t i = 0; i < s->nowned; i++)
-        dying |= (uint64_t)is_owned(in, s->owner[i]) << i;
-    return dying;
+uint64_t owned_perhaps(const Interp *in, const Owners *o) {
+    uint64_t owned = 0;
+    for (uint64_t left = o->perhaps; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        owned |= (uint64_t)is_owned(in, o->owner[i]) << i;
+    }
+    return owned;
 }
 
 uint64_t dying_operands(const Interp *in, uint32_t owners) {
     return (uint64_t)is_owned(in, owners & 0xff) | (uint64_t)is_owned(in, owners >> 8) << 1;
-}
-
-uint64_t given_arguments(const Interp *in, const Gives *g) {
-    uint64_t owned = g->always;
-    for (uint32_t i = 0; g->depends && i < g->n; i++)
-        owned |= (uint64_t)is_owned(in, g->owner[i]) << i;
-    return owned;
 }
 
 uint64_t given_result(const Interp *in, uint32_t owner) {

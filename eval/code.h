@@ -28,7 +28,7 @@
     X(CALL,         ONE,  ROW_X,      KEEP,   CALLED,  NEXT)  /* a <- b(slots from c); x arguments; the callee's twin at this code's path */ \
     X(CALL_GLOBAL,  NONE, ROW_X,      KEEP,   CALLED,  NEXT)  /* the same, b a global, a constant */         \
     X(PATH,         NONE, NONE,       BORROW, NOTHING, NEXT)  /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */ \
-    X(TAIL,         ONE,  ROW_X,      KEEP,   NOTHING, END)   /* b(slots from c), x arguments; no frame is kept; a & 1: the user's call; a >> 1: Gives */ \
+    X(TAIL,         ONE,  ROW_X,      KEEP,   NOTHING, END)   /* b(slots from c), x arguments; no frame is kept; a & 1: the user's call; a >> 1: Owners */ \
     X(TAIL_GLOBAL,  NONE, ROW_X,      KEEP,   NOTHING, END)                                                  \
     X(HOLE,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the tail call that follows gives the last field of data c, a part of b; moves the activation */ \
     X(FILL,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the last field of slot 1's data <- slot 2 (machine.h, in->fill) */ \
@@ -197,13 +197,12 @@ typedef struct Make {
 enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 63, OWN_ITEMS = 16 };
 enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_SUM = OWN_ITEM + OWN_ITEMS, OWN_END };
 
-/* The arguments that a tail call gives to its callee. */
-typedef struct Gives {
-    uint32_t n;
-    bool depends;    /* some only if they were given to this activation */
-    uint64_t always; /* a bit for each of the others */
+/* What an operator may take over of its first arguments, or a tail call gives of them to its callee. */
+typedef struct Owners {
+    uint64_t always,
+        perhaps; /* a bit for each that is the activation's own, and for each whose owner is asked */
     uint8_t owner[OWN_PARAMS];
-} Gives;
+} Owners;
 
 /* A call of an operator or builtin. */
 typedef struct Site {
@@ -219,8 +218,8 @@ typedef struct Site {
     const Expr *call;        /* for messages; may be NULL */
     bool spread;             /* the arguments are the items of the call's one argument, a tuple */
     bool only_checks;        /* its result is not read, only whether it has one */
-    uint32_t nowned;         /* how many of `owner` there are */
-    uint8_t *owner;          /* of the first arguments */
+    Owners *owners;          /* or NULL */
+    uint64_t alone;          /* a bit for each that has an owner and is no other argument, too */
     uint32_t spent; /* which argument is a tuple that was made for it, from 1; 0: none is */
 } Site;
 
@@ -237,7 +236,7 @@ struct Code {
     Expr **origin; /* of each instruction: for its place, and for what does not fit into it */
     Make *makes;
     Site *sites;
-    Gives **gives;
+    Owners **gives;
     int32_t *lists;    /* operands: eval/tighten.h */
     Verify *verify;    /* what its values are compared with, or NULL */
     bool internal;     /* its place is in the prelude or the library */

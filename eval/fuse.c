@@ -312,10 +312,12 @@ Template *group_template(const Group *g, Tensor *const *in) {
 }
 
 /* A group that fails is run again one by one, which reports what is wrong. */
-bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out) {
+bool fuse_apply(Interp *in, const Site *site, const Value *args, uint64_t dying, Value *out) {
+    Group *g = site->group;
     if (run_on_scalars(in, g, args, out))
         return true;
-    PlanCall call = {.what = g, .dying = dying, .rest = g->nresults > 1 ? in->more : NULL};
+    PlanCall call = {
+        .what = g, .dying = dying, .alone = site->alone, .rest = g->nresults > 1 ? in->more : NULL};
     GroupMaking making = {in, g};
     int32_t status = plans_run(in, &call, args, g->nleaves, make_template, &making, out);
     if (status == KERNEL_DONE)

@@ -58,7 +58,8 @@ Group *fuse_row(Resolver *r, Expr *let, FusedRow *out);
 /* Its plan on tensors without elements, one a leaf. NULL: a size does not fit. */
 struct Template *group_template(const Group *g, Tensor *const *in);
 
-/* More results than one are left in Interp.more. dying: the arguments that it may take over, a bit each (eval/own.h). */
-bool fuse_apply(Interp *in, Group *g, const Value *args, uint64_t dying, Value *out);
+/* Runs the group of the site. More results than one are left in Interp.more. dying: the arguments that it may take over, a
+ * bit each (eval/own.h). */
+bool fuse_apply(Interp *in, const Site *site, const Value *args, uint64_t dying, Value *out);
 
 #endif

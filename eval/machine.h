@@ -135,9 +135,11 @@ bool apply_scalar(Interp *in, Site *site, const Value *args, Value *out);
 bool apply_arith(Interp *in, Opcode op, Value l, Value r, Value *out);
 /* The arguments that an operator may take over, and the parameters that a tail call's callee then owns: a bit each
  * (eval/own.h). */
-uint64_t dying_arguments(const Interp *in, const Site *s);
+uint64_t owned_perhaps(const Interp *in, const Owners *o); /* those whose owner is asked */
+static inline uint64_t owned_of(const Interp *in, const Owners *o) {
+    return !o ? 0 : o->perhaps ? o->always | owned_perhaps(in, o) : o->always;
+}
 uint64_t dying_operands(const Interp *in, uint32_t owners); /* of two; owners as in Instr.x */
-uint64_t given_arguments(const Interp *in, const Gives *g);
 /* What in->owned is in the caller of an activation whose result has this owner. */
 uint64_t given_result(const Interp *in, uint32_t owner);
 void drop_owned(const Interp *in, Value v, uint32_t owner); /* DROP */

@@ -243,6 +243,26 @@ static uint32_t take_sum(Owning *o, size_t at, int32_t tensor) {
     return take(o, at, tensor);
 }
 
+/* Says who owns argument k. */
+static void add_owner(Owners **owners, uint32_t k, uint32_t owner) {
+    if (owner == OWN_NOT)
+        return;
+    if (!*owners)
+        *owners = mem_new(Owners);
+    (*owners)->owner[k] = (uint8_t)owner;
+    (*owners)->always |= (uint64_t)(owner == OWN_ALWAYS) << k;
+    (*owners)->perhaps |= (uint64_t)(owner != OWN_ALWAYS) << k;
+}
+
+/* Whether argument k of the n of an operator is no other one, too. */
+static bool is_alone(const Owning *o, const Instr *i, uint32_t n, uint32_t k) {
+    const int32_t *row = o->holds + (i->b >> 4);
+    for (uint32_t j = 0; j < n; j++)
+        if (j != k && row[j] == row[k])
+            return false;
+    return true;
+}
+
 static void own_operands(Owning *o, size_t at, int32_t to) {
     Instr *i = &o->r->instrs.data[at];
     bool is_site = instr_info(i)->b == PART_ROW_SITE || instr_info(i)->b == PART_ROW_ARGS;
@@ -264,12 +284,8 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
         uint32_t owner = k == 1 && i->op == CODE_ADD_CT ? take_sum(o, at, tensor)
                                                         : take(o, at, tensor);
         if (is_site) {
-            if (!site->owner) {
-                site->owner = mem_bytes(OWN_ARGS);
-                memset(site->owner, OWN_NOT, OWN_ARGS);
-            }
-            site->owner[k] = (uint8_t)owner;
-            site->nowned = k + 1;
+            add_owner(&site->owners, k, owner);
+            site->alone |= (uint64_t)is_alone(o, i, site->nargs, k) << k;
         } else {
             i->x |= (uint16_t)(owner << (8 * k));
         }
@@ -292,7 +308,7 @@ static bool is_scalar(const Expr *call, uint32_t k) {
 /* The arguments that a tail call hands over: each tensor that stands in one argument alone. */
 static void give_arguments(Owning *o, size_t at) {
     Instr *i = &o->r->instrs.data[at];
-    Gives *gives = NULL;
+    Owners *gives = NULL;
     for (uint32_t k = 0; k < i->x && k < OWN_PARAMS; k++) {
         int32_t tensor = o->holds[(i->c >> 4) + (int32_t)k];
         uint32_t times = 0;
@@ -300,16 +316,11 @@ static void give_arguments(Owning *o, size_t at) {
             times += o->holds[(i->c >> 4) + (int32_t)s] == tensor;
         if (tensor <= 0 || times != 1 || is_scalar(o->r->origin.data[at], k))
             continue;
-        if (!gives) {
-            gives = mem_new(Gives);
-            vec_push(&o->r->gives, gives);
-            i->a |= (int32_t)o->r->gives.len << 1;
-        }
-        gives->n = k + 1;
-        uint32_t owner = take(o, at, tensor);
-        gives->owner[k] = (uint8_t)owner;
-        gives->depends |= owner != OWN_ALWAYS;
-        gives->always |= (uint64_t)(owner == OWN_ALWAYS) << k;
+        add_owner(&gives, k, take(o, at, tensor));
+    }
+    if (gives) {
+        vec_push(&o->r->gives, gives);
+        i->a |= (int32_t)o->r->gives.len << 1;
     }
 }
 

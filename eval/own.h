@@ -12,7 +12,7 @@
  * tensor that no slot read later holds, it is the operator's own.
  *
  * A parameter belongs to the caller, unless the call is a tail call that hands over a tensor of its own:
- * then nobody is left who knows it. The tail call says which of its arguments these are (Gives), the
+ * then nobody is left who knows it. The tail call says which of its arguments these are (Owners), the
  * machine keeps that as one bit a parameter until the next call or return, and an operator that could
  * take over a parameter asks for its bit.
  *

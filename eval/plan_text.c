@@ -208,7 +208,7 @@ static void find_dying(Planner *p, Launch *l) {
     if (site && site->spread) /* the leaf is the tuple, which is never made */
         return;
     for (uint32_t k = 0; k < l->group->nleaves; k++) {
-        uint32_t owner = site ? (k < site->nowned ? site->owner[k] : OWN_NOT)
+        uint32_t owner = site ? (site->owners ? site->owners->owner[k] : OWN_NOT)
                               : (uint32_t)i->x >> (8 * k) & 0xff;
         if (owner == OWN_ALWAYS)
             l->dying |= UINT64_C(1) << k;

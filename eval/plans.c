@@ -229,13 +229,13 @@ static bool is_alone(const Operands *o, uint32_t i) {
 
 /* The input that the one result is written over: it ends here, nothing else refers to it, and the template
  * writes each element where it has read it for the last time. -1: none. */
-static int find_place(const Template *t, const Operands *o, uint64_t dying) {
-    uint64_t may = dying & t->in_place;
-    for (uint32_t i = 0; may >> i; i++) {
-        const Tensor *x = may >> i & 1 ? o->in[i].tensor : NULL;
+static int find_place(const Template *t, const Operands *o, uint64_t dying, uint64_t alone) {
+    for (uint64_t may = dying & t->in_place; may; may &= may - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(may);
+        const Tensor *x = o->in[i].tensor;
         if (!x || x->offset || x->buffer->owners != 1)
             continue;
-        if (is_alone(o, i))
+        if (alone >> i & 1 || is_alone(o, i))
             return (int)i;
     }
     return -1;
@@ -253,7 +253,7 @@ static uint64_t find_places(const Template *t, const Operands *o, const PlanCall
     uint64_t left = call->dying, placed = 0;
     bool may = call->rest || (t->nout == 1 && !call->tuple);
     for (uint32_t i = 0; i < t->nout; i++) {
-        places[i] = may ? find_place(t, o, left) : -1;
+        places[i] = may ? find_place(t, o, left, call->alone) : -1;
         if (places[i] >= 0)
             placed |= UINT64_C(1) << places[i];
         left &= ~placed;

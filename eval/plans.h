@@ -20,7 +20,8 @@ typedef struct PlanCall {
     bool tuple; /* one result is a tuple of it */
     uint64_t
         dying; /* the arguments that it may take over (eval/own.h); the same plan serves without */
-    Value *rest; /* where results go besides the first; NULL: several are a tuple */
+    uint64_t alone; /* those known to be no other argument, too */
+    Value *rest;    /* where results go besides the first; NULL: several are a tuple */
 } PlanCall;
 
 /* How many tensors the arguments of an operator are: a tuple gives its items. */

@@ -23,7 +23,7 @@ typedef struct Resolver {
     VEC(Site) sites;
     VEC(struct GroupSite *) groups; /* eval/fuse.h */
     bool passes_ran;                /* tail calls are those of the function as it was written */
-    VEC(Gives *) gives;
+    VEC(Owners *) gives;
     int32_t *lists;         /* eval/tighten.h */
     const Expr *unverified; /* a value that is not compared with its type (verify.h), or NULL */
     uint32_t top, max;      /* slots in use now, and at most */

@@ -297,7 +297,7 @@ tail_code:
     if (UNLIKELY(next->nparams != pc->x))
         goto wrong_arity;
     calls++;
-    in->owned = pc->a >> 1 ? given_arguments(in, code->gives[(pc->a >> 1) - 1]) : 0;
+    in->owned = pc->a >> 1 ? owned_of(in, code->gives[(pc->a >> 1) - 1]) : 0;
     if (next->internal && pc->a & 1)
         fp[-1].tail = ORIGIN();
     if (pc->op != CODE_TAIL && pc->op != CODE_TAIL_GLOBAL) {
@@ -479,8 +479,8 @@ do_MORE:
 
 do_BUILTIN : {
     const Site *s = &code->sites[pc->c];
-    uint64_t dying = s->nowned ? dying_arguments(in, s) : 0;
-    BuiltinCall call = {in, ORIGIN()->span, &SLOT(pc->b), s->nargs, s->type, dying};
+    BuiltinCall call = {in,       ORIGIN()->span, &SLOT(pc->b),
+                        s->nargs, s->type,        owned_of(in, s->owners)};
     TRY(s->builtin->fn(&call, &SLOT(pc->a)));
     NEXT();
 }

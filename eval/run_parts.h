@@ -138,7 +138,7 @@ static inline bool run_operator(Interp *in, const Site *s, const Value *args, Sp
                                 Value *out) {
     Tuple *spent = s->spent ? args[s->spent - 1].p
                             : NULL; /* read first: the result may stand there */
-    in->dying = dying_arguments(in, s);
+    in->dying = owned_of(in, s->owners);
     if (!apply_op(in, s, args, span, out))
         return false;
     if (spent)
