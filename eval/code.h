@@ -194,7 +194,7 @@ typedef struct Make {
  * does if the parameter of the number above OWN_IF was given to it, with OWN_CALLED if the last call's result was, or from
  * OWN_ITEM on if the frame that it took apart owned that item, of the first OWN_ITEMS behind the result. With OWN_SUM it does if
  * the tensor was a sum that only its accumulator knew until it was settled here (Note [Sums that end] in eval/own.h). */
-enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 16, OWN_PARAMS = 63, OWN_ITEMS = 16 };
+enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 20, OWN_PARAMS = 63, OWN_ITEMS = 16 };
 enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_SUM = OWN_ITEM + OWN_ITEMS, OWN_END };
 
 /* What an operator may take over of its first arguments, or a tail call gives of them to its callee. */

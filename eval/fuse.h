@@ -35,7 +35,7 @@ bool fuse_let(Resolver *r, Expr *let, bool in_row);
 Expr *fuse_value_of(const Resolver *r, const Var *v);
 
 /* A group of bindings that follow each other: Note [Groups of bindings] in fuse_let.c. */
-enum { GROUP_RESULTS = 12 };
+enum { GROUP_RESULTS = 16 };
 typedef struct FusedRow {
     ExprVec leaves;               /* what it takes */
     ExprVec accesses;             /* bindings that stand between, to be resolved before */

@@ -6,8 +6,8 @@
 #include "eval/fuse.h"
 
 enum {
-    MAX_NODES = 48,  /* operators in a group */
-    MAX_LEAVES = 16, /* a kernel has RECIPE_MAX_OPERANDS operands, results among them */
+    MAX_NODES = 64,  /* operators in a group */
+    MAX_LEAVES = 20, /* a kernel has RECIPE_MAX_OPERANDS operands, results among them */
     MAX_ARGS = 4,
     GROUP_OPERANDS = MAX_LEAVES,
 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SETS = 512, WAYS = 8, RECENT = 256, SWEEP_AFTER = 256, FEW = 16, ELEMENT = 64 };
+enum { SETS = 512, WAYS = 8, RECENT = 256, SWEEP_AFTER = 256, FEW = 20, ELEMENT = 64 };
 
 /* An argument: a tensor, or a scalar of that dtype. */
 typedef struct Operand {
