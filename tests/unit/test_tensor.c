@@ -223,6 +223,27 @@ TEST(blocks_of_half_a_megabyte_lie_side_by_side) {
         tensor_release(t[i]);
 }
 
+/* Addresses of elements keep the collector from no block: Note [Far from the heap] in tensor/buffer.c. */
+TEST(large_blocks_beside_many_tensors) {
+    enum { TENSORS = 1200, BLOCKS = 8, BLOCK = 1 << 20, FAR = 32 << 20, MOST = 128 << 20 };
+    const int64_t n = 100000; /* 800 kB that nobody writes */
+    Tensor **held = mem_new_n(Tensor *, TENSORS);
+    char *blocks[BLOCKS], *end;
+    mem_set_heap_limit(MOST);
+    for (int i = 0; i < TENSORS; i++)
+        held[i] = tensor_new(DT_F64, 1, &n);
+    end = mem_bytes(FAR); /* the heap has one end on either side of them, if they are beside it */
+    mem_collect();
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = mem_alloc(BLOCK); /* without room the program ends here */
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK_INT(blocks[i][BLOCK - 1], 0);
+    end[0] = 0;
+    mem_set_heap_limit(0);
+    for (int i = 0; i < TENSORS; i++)
+        tensor_release(held[i]);
+}
+
 /* What is live of each size at once is less than what a round needs in all. */
 TEST(rounds_of_two_sizes_map_their_memory_once) {
     size_t mappings = 0;
@@ -343,6 +364,8 @@ int main(void) {
 #endif
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
+    RUN(blocks_of_half_a_megabyte_lie_side_by_side);
+    RUN(large_blocks_beside_many_tensors);
     RUN(rounds_of_two_sizes_map_their_memory_once);
     RUN(tensors_are_lengthened);
     RUN(a_peak_is_forgotten);
