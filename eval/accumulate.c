@@ -75,15 +75,18 @@ static Tensor *own_tensor(Value acc, const Tensor *data, bool dying) {
     return made;
 }
 
+#define UNROLL _Pragma("GCC unroll 4")
+
 /* y[i] += x[i], or the one number where there is no x. */
 #define ADD_ELEMENTS(type)                                                                         \
     do {                                                                                           \
         type *y = (type *)(void *)index_part_data(t, part), one = (type)ct.f;                      \
         const type *x = from ? tensor_data(from) : NULL;                                           \
-        for (int64_t i = 0; x && i < count; i++)                                                   \
-            y[i] += x[i];                                                                          \
-        for (int64_t i = 0; !x && i < count; i++)                                                  \
-            y[i] += one;                                                                           \
+        if (x) {                                                                                   \
+            UNROLL for (int64_t i = 0; i < count; i++) y[i] += x[i];                               \
+        } else {                                                                                   \
+            UNROLL for (int64_t i = 0; i < count; i++) y[i] += one;                                \
+        }                                                                                          \
     } while (0)
 
 /* Adds to a small part without a kernel; false where it is another case. */

@@ -36,12 +36,14 @@ static bool is_integer(char letter) {
 }
 
 /* One place of an axis. */
-static bool take_place(SliceView *part, const Tensor *t, int axis, char letter, int64_t i) {
-    int64_t size = t->shape[axis];
-    if (i < 0 || i >= size) /* else each letter means i */
-        i = index_place(letter, i, size);
-    if (i < 0 || i >= size)
-        return false;
+__attribute__((always_inline)) static inline bool take_place(SliceView *part, const Tensor *t,
+                                                             int axis, char letter, int64_t i) {
+    uint64_t size = (uint64_t)t->shape[axis];
+    if ((uint64_t)i >= size) { /* else each letter means i */
+        i = index_place(letter, i, t->shape[axis]);
+        if ((uint64_t)i >= size)
+            return false;
+    }
     part->offset += i * t->strides[axis];
     return true;
 }
