@@ -254,9 +254,8 @@ static void add_owner(Owners **owners, uint32_t k, uint32_t owner) {
     (*owners)->perhaps |= (uint64_t)(owner != OWN_ALWAYS) << k;
 }
 
-/* Whether argument k of the n of an operator is no other one, too. */
-static bool is_alone(const Owning *o, const Instr *i, uint32_t n, uint32_t k) {
-    const int32_t *row = o->holds + (i->b >> 4);
+/* Whether the tensor of the k'th of n slots stands in no other of them. */
+static bool is_alone(const int32_t *row, uint32_t n, uint32_t k) {
     for (uint32_t j = 0; j < n; j++)
         if (j != k && row[j] == row[k])
             return false;
@@ -285,7 +284,7 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
                                                         : take(o, at, tensor);
         if (is_site) {
             add_owner(&site->owners, k, owner);
-            site->alone |= (uint64_t)is_alone(o, i, site->nargs, k) << k;
+            site->alone |= (uint64_t)is_alone(o->holds + (i->b >> 4), site->nargs, k) << k;
         } else {
             i->x |= (uint16_t)(owner << (8 * k));
         }
@@ -308,16 +307,11 @@ static bool is_scalar(const Expr *call, uint32_t k) {
 /* The arguments that a tail call hands over: each tensor that stands in one argument alone. */
 static void give_arguments(Owning *o, size_t at) {
     Instr *i = &o->r->instrs.data[at];
+    const int32_t *row = o->holds + (i->c >> 4);
     Owners *gives = NULL;
-    for (uint32_t k = 0; k < i->x && k < OWN_PARAMS; k++) {
-        int32_t tensor = o->holds[(i->c >> 4) + (int32_t)k];
-        uint32_t times = 0;
-        for (uint32_t s = 0; s < i->x; s++)
-            times += o->holds[(i->c >> 4) + (int32_t)s] == tensor;
-        if (tensor <= 0 || times != 1 || is_scalar(o->r->origin.data[at], k))
-            continue;
-        add_owner(&gives, k, take(o, at, tensor));
-    }
+    for (uint32_t k = 0; k < i->x && k < OWN_PARAMS; k++)
+        if (row[k] > 0 && is_alone(row, i->x, k) && !is_scalar(o->r->origin.data[at], k))
+            add_owner(&gives, k, take(o, at, row[k]));
     if (gives) {
         vec_push(&o->r->gives, gives);
         i->a |= (int32_t)o->r->gives.len << 1;
@@ -439,10 +433,9 @@ static uint16_t items_owned(const Owning *o, size_t at) {
     const int32_t *row = o->holds + (i->b >> 4);
     uint32_t owned = 0;
     for (int32_t k = 1; k < i->c && k <= OWN_ITEMS; k++) {
-        bool alone = owner_of(o, row[k]) == OWN_ALWAYS && !is_read_later(o, at, i->a >> 4, row[k]);
-        for (int32_t j = 0; j < i->c && alone; j++)
-            alone = j == k || row[j] != row[k];
-        if (alone && may_be_tensor(o->r->origin.data[o->made[row[k]]]->type))
+        bool own = owner_of(o, row[k]) == OWN_ALWAYS && !is_read_later(o, at, i->a >> 4, row[k]);
+        if (own && is_alone(row, (uint32_t)i->c, (uint32_t)k) &&
+            may_be_tensor(o->r->origin.data[o->made[row[k]]]->type))
             owned |= 1u << (k - 1);
     }
     return (uint16_t)owned;
