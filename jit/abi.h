@@ -11,11 +11,11 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 10,      /* changes with anything in this file and with generated code */
+    JIT_ABI = 11,      /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
-    JIT_FEW = 16,    /* most elements that FORM_FEW folds */
+    JIT_FEW = 16,    /* most elements that FORM_FEW writes out */
     JIT_FEW_AXES = 4,
 };
 
@@ -31,9 +31,9 @@ typedef enum KernelForm {
     FORM_SWAP,   /* MAP: operands contiguous along the last or the last but one parallel axis;
                     square blocks of the latter are turned in registers */
     FORM_LANES,  /* SCAN: lanes along the last but one parallel axis */
-    FORM_FEW,    /* REDUCE: lanes along the last parallel axis; up to sixteen elements a result,
-                    each in a register of its own */
-    FORM_ROWS,   /* ROWS: on each row, lanes along it, a REDUCE as INNER and a MAP as MAP */
+    FORM_FEW,  /* MAP, REDUCE: lanes along the last parallel axis; of a MAP the parallel axis before
+                    it, of a REDUCE all reduction axes are short, and written out */
+    FORM_ROWS, /* ROWS: on each row, lanes along it, a REDUCE as INNER and a MAP as MAP */
 } KernelForm;
 
 enum {
@@ -55,7 +55,7 @@ typedef struct KernelSig {
     uint8_t rows, cols, lanes; /* TILE, TURN; OUTER: cols; ROWS: rows */
     uint8_t npar, nred;        /* loop axes */
     uint8_t tabled;            /* TILE: 1 + the operand that is read through tables; 0: none */
-    uint8_t few[JIT_FEW_AXES]; /* FEW: extents of the reduction axes */
+    uint8_t few[JIT_FEW_AXES]; /* FEW: extents of the axes written out */
     uint8_t axis_of[RECIPE_MAX_AXES]; /* recipe axis → loop axis; JIT_NO_AXIS: extent 1 */
     uint16_t zero[JIT_MAX_PTRS];      /* loop axes along which the operand's stride is known 0 */
     uint16_t unit[JIT_MAX_PTRS];      /* … known to be one element */

@@ -132,8 +132,10 @@ void emit_store(Emit *e, Frame *f, int op, Val v, DType from);
 LLVMValueRef emit_load_result(Emit *e, Frame *f);
 LLVMValueRef emit_widen(Emit *e, LLVMValueRef stored, DType t);
 /* An operand or output that lies along `axis`, not along the lanes: elements of the n frames, one after the other
- * on that axis from f on. mask: which of the frames there are; NULL: all. */
-void emit_load_turned(Emit *e, Frame *f, int n, int op, LLVMValueRef mask);
+ * on that axis from f on. offset: of each lane, the same in all frames; NULL: none. mask: which of the frames there are;
+ * NULL: all. Loads leave a vector a frame, as stored. */
+void emit_load_turned(Emit *e, Frame *f, int n, int op, const Val *offset, LLVMValueRef mask,
+                      LLVMValueRef *vectors);
 void emit_store_turned(Emit *e, Frame *f, int n, int op, const Val *v, DType from,
                        LLVMValueRef mask);
 /* The square of vectors rows[n] with n lanes, turned in place. */
@@ -169,7 +171,12 @@ void emit_reduce_inner(Emit *e); /* emit_reduce.c */
 /* The one result of a REDUCE at the frame, which has entered all parallel axes. */
 void emit_reduce_row(Emit *e, const Frame *f);
 void emit_reduce_outer(Emit *e);
-void emit_reduce_few(Emit *e);
+static inline bool emit_is_arg(const Recipe *r) {
+    return r->combine == COMBINE_ARGMAX || r->combine == COMBINE_ARGMIN;
+}
+/* acc[0] ∘ v; of an ARG… acc[1] is the index, and `flat` that of v. */
+void emit_join(Emit *e, LLVMValueRef *acc, LLVMValueRef v, LLVMValueRef flat);
+void emit_few(Emit *e);        /* emit_few.c */
 void emit_tile(Emit *e);       /* emit_product.c */
 void emit_scan_lanes(Emit *e); /* emit_plain.c */
 void emit_rows(Emit *e);       /* emit_rows.c */

@@ -263,19 +263,29 @@ static LLVMValueRef lane_address(Emit *e, const Frame *f, int op, int l) {
     return LLVMBuildGEP2(e->b, e->i8, f->at[op], &by, 1, "");
 }
 
-void emit_load_turned(Emit *e, Frame *f, int n, int op, LLVMValueRef mask) {
+void emit_load_turned(Emit *e, Frame *f, int n, int op, const Val *offset, LLVMValueRef mask,
+                      LLVMValueRef *vectors) {
     DType t = e->r->in_types[op];
     int bytes = emit_bytes(t), lanes = f->lanes;
     LLVMTypeRef st = emit_stored_type(e, t), vt = emit_vec(st, lanes);
-    LLVMValueRef square[64];
+    LLVMValueRef square[64], p = offset ? lane_addresses(e, f, op, offset, bytes) : NULL, first;
     for (int l = 0; l < lanes; l++) {
-        LLVMValueRef at = lane_address(e, f, op, l);
+        LLVMValueRef at, lane = emit_int(e, l);
+        if (offset) {
+            at = LLVMBuildExtractElement(e->b, p, lane, "");
+            if (l == 0)
+                first = at;
+            else if (f->mask)
+                at = select_(e, LLVMBuildExtractElement(e->b, f->mask, lane, ""), at, first);
+        } else {
+            at = lane_address(e, f, op, l);
+        }
         /* No element is read but the n that there are: they may be the last of their page. */
         square[l] = masked_load(e, vt, at, mask ? mask : first_lanes(e, n, lanes), bytes);
     }
     emit_transpose(e, square, lanes);
     for (int i = 0; i < n; i++)
-        f[i].loaded[op] = square[i];
+        vectors[i] = square[i];
 }
 
 void emit_store_turned(Emit *e, Frame *f, int n, int op, const Val *v, DType from,

@@ -194,6 +194,13 @@ static bool lies_along_rows(const Emit *e, const Tile *t, int p) {
            !((e->sig->unit[p] | e->sig->zero[p]) >> t->v & 1);
 }
 
+static void load_turned(Emit *e, Frame *f, int n, int p, LLVMValueRef mask) {
+    LLVMValueRef vectors[MAX_ROWS];
+    emit_load_turned(e, f, n, p, NULL, mask, vectors);
+    for (int i = 0; i < n; i++)
+        f[i].loaded[p] = vectors[i];
+}
+
 /* The epilogue and the output of all rows from `row` on, those that there are by `edge`. */
 static void finish_turned(Emit *e, Tile *t, LLVMValueRef *acc, LLVMValueRef row, bool edge) {
     const Recipe *r = e->r;
@@ -215,7 +222,7 @@ static void finish_turned(Emit *e, Tile *t, LLVMValueRef *acc, LLVMValueRef row,
             for (int i = 0; i < r->nepilogue; i++) {
                 int p = r->epilogue[i].a;
                 if (r->epilogue[i].op == SC_LOAD && lies_along_rows(e, t, p) && !f[0].loaded[p])
-                    emit_load_turned(e, f, n, p, mask);
+                    load_turned(e, f, n, p, mask);
             }
             for (int i = 0; i < n; i++) {
                 type = r->acc_type;

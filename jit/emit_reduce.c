@@ -6,15 +6,10 @@
  *              axes and a row is no multiple of sixteen, the next row starts at another lane: its
  *              first vector begins that many elements before the row, masked.
  *  FORM_OUTER  lanes are outputs; the sixteen accumulators of each are rows of a small table.
- *  FORM_FEW    lanes are outputs; the reduction is written out, each accumulator takes one element and those
- *              that take none are left away: combined with the unit, no value changes. */
+ *  FORM_FEW    lanes are outputs; the reduction is written out (jit/emit_few.c). */
 #include "jit/emit.h"
 
 enum { ACCUMULATORS = 16 };
-
-static bool is_arg(const Recipe *r) {
-    return r->combine == COMBINE_ARGMAX || r->combine == COMBINE_ARGMIN;
-}
 
 static LLVMValueRef first_lanes(Emit *e, LLVMValueRef v, int begin, int n) {
     LLVMValueRef index[ACCUMULATORS];
@@ -24,11 +19,10 @@ static LLVMValueRef first_lanes(Emit *e, LLVMValueRef v, int begin, int n) {
                                   LLVMConstVector(index, (unsigned)n), "");
 }
 
-/* acc (and index) ∘ v at flat positions `flat`. */
-static void join(Emit *e, LLVMValueRef *acc, LLVMValueRef v, LLVMValueRef flat) {
+void emit_join(Emit *e, LLVMValueRef *acc, LLVMValueRef v, LLVMValueRef flat) {
     const Recipe *r = e->r;
     DType t = r->acc_type;
-    if (!is_arg(r)) {
+    if (!emit_is_arg(r)) {
         acc[0] = emit_combine(e, r->combine, t, acc[0], v);
         return;
     }
@@ -40,25 +34,25 @@ static void join(Emit *e, LLVMValueRef *acc, LLVMValueRef v, LLVMValueRef flat) 
 /* One vector of elements into the accumulators. state: acc, its index (ARG…), flat. */
 static void step(Emit *e, Frame *f, LLVMValueRef *state, LLVMValueRef flat) {
     const Recipe *r = e->r;
-    int nacc = 1 + is_arg(r);
+    int nacc = 1 + emit_is_arg(r);
     emit_code(e, f, r->body, e->body_dep, r->nbody);
     LLVMValueRef v = emit_vector_of(e, f, f->vals[r->results[0]]), at = NULL, next[2];
-    if (is_arg(r))
+    if (emit_is_arg(r))
         at = LLVMBuildAdd(e->b, emit_splat(e, flat, ACCUMULATORS),
                           emit_iota(e, e->i64, ACCUMULATORS), "");
     for (int i = 0; i < nacc; i++)
         next[i] = state[i];
-    join(e, next, v, at);
+    emit_join(e, next, v, at);
     for (int i = 0; i < nacc; i++)
         state[i] = f->mask ? LLVMBuildSelect(e->b, f->mask, next[i], state[i], "") : next[i];
 }
 
 static LLVMValueRef fold_lanes(Emit *e, const Frame *par) {
     const Recipe *r = e->r;
-    int npar = e->sig->npar, nred = e->sig->nred, in = npar + nred - 1, nacc = 1 + is_arg(r);
+    int npar = e->sig->npar, nred = e->sig->nred, in = npar + nred - 1, nacc = 1 + emit_is_arg(r);
     LLVMValueRef state[3], n = e->extent[in], zero = emit_int(e, 0);
     state[0] = emit_splat(e, emit_unit(e, r->combine, r->acc_type), ACCUMULATORS);
-    if (is_arg(r))
+    if (emit_is_arg(r))
         state[1] = emit_splat(e, emit_int(e, r->last ? -1 : INT64_MAX), ACCUMULATORS);
     state[nacc] = zero;
     Frame row, f;
@@ -108,7 +102,7 @@ static LLVMValueRef fold_lanes(Emit *e, const Frame *par) {
             low[i] = first_lanes(e, state[i], 0, s);
             high[i] = first_lanes(e, state[i], s, s);
         }
-        join(e, low, high[0], high[1]);
+        emit_join(e, low, high[0], high[1]);
         for (int i = 0; i < nacc; i++)
             state[i] = low[i];
     }
@@ -120,7 +114,7 @@ void emit_reduce_row(Emit *e, const Frame *f) {
     LLVMValueRef acc = fold_lanes(e, f);
     Frame out;
     emit_frame_copy(e, &out, f);
-    emit_finish(e, &out, acc, false, is_arg(r) ? DT_I64 : r->acc_type);
+    emit_finish(e, &out, acc, false, emit_is_arg(r) ? DT_I64 : r->acc_type);
 }
 
 void emit_reduce_inner(Emit *e) {
@@ -153,7 +147,7 @@ void emit_reduce_outer(Emit *e) {
     const Recipe *r = e->r;
     DType t = r->acc_type;
     int npar = e->sig->npar, nred = e->sig->nred, v = npar - 1, cols = e->sig->cols;
-    int lanes = emit_pick_lanes(e, v), nacc = 1 + is_arg(r);
+    int lanes = emit_pick_lanes(e, v), nacc = 1 + emit_is_arg(r);
     LLVMValueRef zero = emit_int(e, 0), n = e->extent[v];
     Frame root, tile[MAX_COLS], f[MAX_COLS];
     emit_frame_init(e, &root);
@@ -174,13 +168,13 @@ void emit_reduce_outer(Emit *e) {
     /* Accumulators: rows of a table; an ARG… needs but one, its order does not matter. */
     LLVMTypeRef at = emit_vec(t == DT_BOOL ? e->i8 : emit_value_type(e, t), lanes);
     LLVMTypeRef it = emit_vec(e->i64, lanes);
-    int rows = is_arg(r) ? 1 : ACCUMULATORS;
+    int rows = emit_is_arg(r) ? 1 : ACCUMULATORS;
     LLVMValueRef table = emit_alloca(e, at, rows * cols), indices = NULL;
     LLVMValueRef unit = emit_unit(e, r->combine, t);
     if (t == DT_BOOL)
         unit = LLVMConstInt(e->i8, LLVMConstIntGetZExtValue(unit), 0);
     unit = emit_splat(e, unit, lanes);
-    if (is_arg(r))
+    if (emit_is_arg(r))
         indices = emit_alloca(e, it, cols);
     for (int k = 0; k < rows * cols; k++) {
         LLVMBuildStore(e->b, unit,
@@ -206,7 +200,7 @@ void emit_reduce_outer(Emit *e) {
         for (int c = 0; c < cols; c++)
             emit_frame_enter(e, &f[c], a, i);
     }
-    LLVMValueRef j = is_arg(r) ? zero : LLVMBuildAnd(e->b, flat, emit_int(e, 15), "");
+    LLVMValueRef j = emit_is_arg(r) ? zero : LLVMBuildAnd(e->b, flat, emit_int(e, 15), "");
     for (int c = 0; c < cols; c++) {
         emit_code(e, &f[c], r->body, e->body_dep, r->nbody);
         LLVMValueRef x = emit_vector_of(e, &f[c], f[c].vals[r->results[0]]), acc[2], p[2];
@@ -214,11 +208,11 @@ void emit_reduce_outer(Emit *e) {
         acc[0] = LLVMBuildLoad2(e->b, at, p[0], "");
         if (t == DT_BOOL)
             acc[0] = LLVMBuildTrunc(e->b, acc[0], emit_vec(e->i1, lanes), "");
-        if (is_arg(r)) {
+        if (emit_is_arg(r)) {
             p[1] = table_at(e, it, indices, zero, cols, c);
             acc[1] = LLVMBuildLoad2(e->b, it, p[1], "");
         }
-        join(e, acc, x, is_arg(r) ? emit_splat(e, flat, lanes) : NULL);
+        emit_join(e, acc, x, emit_is_arg(r) ? emit_splat(e, flat, lanes) : NULL);
         if (t == DT_BOOL)
             acc[0] = LLVMBuildZExt(e->b, acc[0], at, "");
         for (int i = 0; i < nacc; i++)
@@ -238,73 +232,11 @@ void emit_reduce_outer(Emit *e) {
         for (int s = rows / 2; s > 0; s /= 2)
             for (int k = 0; k < s; k++)
                 a[k] = emit_combine(e, r->combine, t, a[k], a[k + s]);
-        if (is_arg(r))
+        if (emit_is_arg(r))
             a[0] = LLVMBuildLoad2(e->b, it, table_at(e, it, indices, zero, cols, c), "");
-        emit_finish(e, &tile[c], a[0], true, is_arg(r) ? DT_I64 : t);
+        emit_finish(e, &tile[c], a[0], true, emit_is_arg(r) ? DT_I64 : t);
     }
     emit_loop_end(e, &blocks, NULL);
-    for (int a = v; a-- > 0;)
-        emit_loop_end(e, &loops[a], NULL);
-}
-
-/* ---- FORM_FEW -------------------------------------------------------------------------------- */
-
-/* The results of one vector of outputs. */
-static void fold_few(Emit *e, Frame *tile) {
-    const Recipe *r = e->r;
-    DType t = r->acc_type;
-    int npar = e->sig->npar, nred = e->sig->nred, lanes = tile->lanes, steps = 1;
-    LLVMValueRef a[JIT_FEW], best[2], unit = emit_splat(e, emit_unit(e, r->combine, t), lanes);
-    best[0] = unit;
-    if (is_arg(r))
-        best[1] = emit_splat(e, emit_int(e, r->last ? -1 : INT64_MAX), lanes);
-    for (int i = 0; i < nred; i++)
-        steps *= e->sig->few[i];
-    emit_hoist(e, tile, r->body, e->body_dep, r->nbody, ((1u << nred) - 1) << npar);
-    for (int k = 0; k < steps; k++) {
-        Frame f;
-        emit_frame_copy(e, &f, tile);
-        for (int i = nred, rest = k; i-- > 0; rest /= e->sig->few[i])
-            emit_frame_enter(e, &f, npar + i, emit_int(e, rest % e->sig->few[i]));
-        emit_code(e, &f, r->body, e->body_dep, r->nbody);
-        LLVMValueRef x = emit_vector_of(e, &f, f.vals[r->results[0]]);
-        if (is_arg(r))
-            join(e, best, x, emit_splat(e, emit_int(e, k), lanes));
-        else
-            a[k] = emit_combine(e, r->combine, t, unit, x);
-    }
-    for (int s = ACCUMULATORS / 2; s > 0; s /= 2)
-        for (int k = 0; k < s && k + s < steps && !is_arg(r); k++)
-            a[k] = emit_combine(e, r->combine, t, a[k], a[k + s]);
-    emit_finish(e, tile, is_arg(r) ? best[1] : a[0], true, is_arg(r) ? DT_I64 : t);
-}
-
-void emit_reduce_few(Emit *e) {
-    int v = e->sig->npar - 1, lanes = emit_pick_lanes(e, v);
-    LLVMValueRef n = e->extent[v];
-    LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
-    Frame root, tile;
-    emit_frame_init(e, &root);
-    Loop loops[RECIPE_MAX_AXES], rest;
-    for (int a = 0; a < v; a++) {
-        emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, NULL, 0);
-        emit_frame_enter(e, &root, a, loops[a].i);
-    }
-    root.vaxis = v;
-    root.lanes = lanes;
-    Strips strips;
-    emit_poll(e);
-    emit_strips_begin(e, &strips, full, lanes, false, NULL, 0);
-    emit_frame_copy(e, &tile, &root);
-    emit_frame_enter(e, &tile, v, strips.inner.i);
-    fold_few(e, &tile);
-    emit_strips_end(e, &strips, NULL);
-    emit_loop_begin(e, &rest, full, n, lanes, false, NULL, 0);
-    emit_frame_copy(e, &tile, &root);
-    emit_frame_enter(e, &tile, v, rest.i);
-    tile.mask = emit_mask(e, LLVMBuildSub(e->b, n, rest.i, ""), lanes);
-    fold_few(e, &tile);
-    emit_loop_end(e, &rest, NULL);
     for (int a = v; a-- > 0;)
         emit_loop_end(e, &loops[a], NULL);
 }

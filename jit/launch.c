@@ -223,8 +223,11 @@ static void split(Run *run, double ns) {
     if (pieces < 2 || in_order)
         return;
     int end = sig->form == FORM_LANES ? npar - 1 : npar;
+    bool map_few = sig->form == FORM_FEW && plan->kind == RECIPE_MAP;
     int64_t most = 1;
     for (int a = 0; a < end; a++) {
+        if (map_few && a == npar - 2) /* it is written out */
+            continue;
         int64_t grain = 1;
         bool tile = sig->form == FORM_TILE || sig->form == FORM_TURN;
         if (a == npar - 1 && sig->form != FORM_SCALAR && sig->form != FORM_INNER &&

@@ -71,7 +71,7 @@ static void emit_form(Emit *e) {
     case FORM_MAP: emit_map(e); break;
     case FORM_INNER: emit_reduce_inner(e); break;
     case FORM_OUTER: emit_reduce_outer(e); break;
-    case FORM_FEW: emit_reduce_few(e); break;
+    case FORM_FEW: emit_few(e); break;
     case FORM_TILE:
     case FORM_TURN: emit_tile(e); break;
     case FORM_SWAP: emit_swap(e); break;

@@ -7,7 +7,12 @@
 
 #include <string.h>
 
-enum { HOT_NS = 4000000, HOT_PRODUCT_NS = 500000, MOST_UNROLLED = 512 };
+enum {
+    HOT_NS = 4000000,
+    HOT_PRODUCT_NS = 500000,
+    MOST_UNROLLED = 512,
+    SHORT = 8, /* an axis of fewer elements leaves most of a vector's lanes empty */
+};
 
 typedef struct Shape {
     const Jit *jit;
@@ -77,9 +82,11 @@ static bool is_unit(const Shape *s, int p, int axis) {
 }
 static bool is_loaded(const Shape *s, int p) { return p >= s->nin || s->jr->loads >> p & 1; }
 
-/* How well lanes would run along a parallel axis. */
+/* How well lanes would run along a parallel axis. Where the last reduction axis is written out, what lies along it is
+ * turned. */
 static double lane_score(const Shape *s, int axis) {
     double score = 0;
+    int in = s->plan->sig.few[0] ? s->npar + s->nred - 1 : axis;
     for (int p = 0; p < s->nptr; p++) {
         if (!is_loaded(s, p))
             continue;
@@ -88,6 +95,8 @@ static double lane_score(const Shape *s, int axis) {
             score += weight;
         else if (s->plan->stride[p][axis] == 0)
             score += weight * 0.9;
+        else if (is_unit(s, p, in))
+            score += weight * 0.7;
     }
     /* Short axes fill few lanes. */
     int64_t n = s->plan->extent[axis];
@@ -111,11 +120,36 @@ static void choose_lanes(Shape *s, int first, int end) {
 
 /* ---- forms ----------------------------------------------------------------------------------- */
 
+/* Outputs that lie along a short axis, which fills no vector of its own, while others are long: points of three
+ * coordinates, say, with a scale for each coordinate. The code is larger, and made for the one extent, so this is for
+ * recipes that are run often. */
+static bool shape_map_few(Shape *s) {
+    JitPlan *plan = s->plan;
+    int v = s->npar - 1, w = -1, lanes = -1;
+    if (!plan->sig.level || s->npar < 2 || (is_unit(s, s->nin, v) && plan->extent[v] >= SHORT))
+        return false;
+    for (int a = 0; a < s->npar; a++) {
+        if (plan->extent[a] < SHORT)
+            w = is_unit(s, s->nin, a) ? a : w;
+        else if (lanes < 0 || lane_score(s, a) > lane_score(s, lanes))
+            lanes = a;
+    }
+    if (w < 0 || lanes < 0 || plan->extent[w] * s->r->nbody > MOST_UNROLLED)
+        return false;
+    swap_axes(s, lanes, v);
+    swap_axes(s, w == v ? lanes : w, v - 1);
+    plan->sig.few[0] = (uint8_t)plan->extent[v - 1];
+    plan->sig.form = FORM_FEW;
+    return true;
+}
+
 static void shape_map(Shape *s) {
     JitPlan *plan = s->plan;
     if (s->npar == 0)
         return;
     choose_lanes(s, 0, s->npar);
+    if (shape_map_few(s))
+        return;
     plan->sig.form = FORM_MAP;
     int v = s->npar - 1, turned = -1, n = 0;
     if (s->npar < 2 || s->jr->has_calls || s->r->nbody > 12 || plan->extent[v] < 8)
@@ -139,23 +173,24 @@ static void shape_map(Shape *s) {
     plan->sig.form = FORM_SWAP;
 }
 
-/* The window of a pool: an inner loop over it would be shorter than a vector. */
-static void shape_few(Shape *s) {
+/* The window of a pool, or the coordinates of points: a loop over them would end as soon as it has begun. */
+static bool shape_few(Shape *s) {
     JitPlan *plan = s->plan;
     int64_t k = 1;
-    if (s->nred > JIT_FEW_AXES || plan->extent[s->npar + s->nred - 1] >= 8)
-        return;
+    if (s->nred > JIT_FEW_AXES)
+        return false;
     for (int a = 0; a < s->nred; a++) {
         if (plan->extent[s->npar + a] > JIT_FEW)
-            return;
+            return false;
         k *= plan->extent[s->npar + a];
     }
     if (k > JIT_FEW || k * s->r->nbody > MOST_UNROLLED)
-        return;
+        return false;
     for (int a = 0; a < s->nred; a++)
         plan->sig.few[a] = (uint8_t)plan->extent[s->npar + a];
     choose_lanes(s, 0, s->npar);
     plan->sig.form = FORM_FEW;
+    return true;
 }
 
 static void shape_reduce(Shape *s) {
@@ -188,10 +223,10 @@ static void shape_reduce(Shape *s) {
             best = a;
         }
     }
-    if (best < 0) {
-        shape_few(s);
+    if (best < 0 && n >= SHORT)
         return;
-    }
+    if (shape_few(s) || best < 0)
+        return;
     swap_axes(s, best, s->npar - 1);
     plan->sig.form = FORM_OUTER;
     int64_t vectors = (plan->extent[s->npar - 1] * 4 + plan->sig.vbytes - 1) / plan->sig.vbytes;
@@ -599,6 +634,9 @@ static void promise(Shape *s) {
     switch ((KernelForm)sig->form) {
     case FORM_SCALAR: break;
     case FORM_FEW:
+        want_unit = (uint16_t)(1u << (s->npar - 1) | 1u << (s->nred ? in : s->npar - 2));
+        want_zero = (uint16_t)(want_unit | ((1u << s->nred) - 1) << s->npar);
+        break;
     case FORM_MAP: want_zero = want_unit = (uint16_t)(1u << (s->npar - 1)); break;
     case FORM_SWAP:
     case FORM_LANES: want_zero = want_unit = (uint16_t)(3u << (s->npar - 2)); break;

@@ -20,13 +20,14 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed, tabled, few, cut, cut_rows, unrolled;
+static int packed, tabled, few, few_maps, cut, cut_rows, unrolled;
 
 static void count_forms(Jit *jit, const Launch *l) {
     JitPlan plan;
     jit_plan(jit, jit_recipe_get(jit, &l->r), &l->args, false, &plan);
     tabled += plan.sig.tabled > 0;
-    few += plan.sig.form == FORM_FEW;
+    few += plan.sig.form == FORM_FEW && l->r.kind == RECIPE_REDUCE;
+    few_maps += plan.sig.form == FORM_FEW && l->r.kind == RECIPE_MAP;
     bool is_cut = plan.sig.flags & SIG_CUT;
     cut += is_cut;
     cut_rows += is_cut && plan.sig.rows == 1;
@@ -161,7 +162,10 @@ static void rounds(RecipeKind kind, Draw draw, int n) {
         jit_close(jits[j]);
 }
 
-TEST(map) { rounds(RECIPE_MAP, ANY, 480); }
+TEST(map) {
+    rounds(RECIPE_MAP, ANY, 480);
+    CHECK(few_maps > 0 || check_share(480) < 100);
+}
 TEST(reduce) {
     rounds(RECIPE_REDUCE, ANY, 480);
     CHECK(few > 0 || check_share(480) < 100);
