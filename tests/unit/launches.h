@@ -339,8 +339,8 @@ static inline void make_long(Launch *l) {
     *r = (Recipe){
         .kind = RECIPE_PRODUCT, .combine = COMBINE_SUM, .rank = RANK, .nreduce = AXES - RANK};
     int64_t *n = l->args.extents, *x = l->args.in_strides[0], *y = l->args.in_strides[1];
-    n[0] = 1 + below(2);
-    bool few = below(3) == 0;
+    n[0] = 1 + (below(3) == 0);
+    bool few = below(2);
     n[1] = few ? 1 + below(2) : 20 + below(30);
     n[2] = few ? 200 + below(100) : 20 + below(30);
     n[3] = 250 + below(400);
