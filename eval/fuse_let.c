@@ -102,15 +102,38 @@ static bool is_known_number(Type *t) {
            (dtype_is_float(dtype) || dtype == DT_BOOL);
 }
 
-/* Whether e is operators of floats whose types are known whole, so that it cannot fail. At most *budget of them are
- * looked at. */
+/* Whether each size of an operand is 1 or that of the result, though it may be a parameter. */
+static bool is_broadcast_to(Type *operand, Type *result) {
+    uint32_t rank, all;
+    Type **dims, **of;
+    int64_t size;
+    if (!type_get_rank(operand, &rank, &dims) || !type_get_rank(result, &all, &of) || rank > all)
+        return false;
+    of += all - rank;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!(type_get_int(dims[i], &size) && size == 1) &&
+            (type_has(dims[i], TY_ANY) || !type_equal(dims[i], of[i])))
+            return false;
+    return true;
+}
+
+/* Whether types say that an operand fits into an operator's result. */
+static bool is_fitting(const Expr *e, const Expr *operand) {
+    DType dtype;
+    Type *t = type_of(operand);
+    bool is_number = t && type_resolve(t)->tag == TY_TENSOR && type_get_dtype(t, &dtype) &&
+                     (dtype_is_float(dtype) || dtype == DT_BOOL);
+    return (is_known_number(t) && is_known_number(e->type)) ||
+           (is_number && is_elementwise(e) && is_broadcast_to(t, e->type));
+}
+
+/* Whether e is operators of floats of which types say that it cannot fail. At most *budget of them are looked at. */
 static bool is_sure(const Expr *e, uint32_t *budget) {
-    if (!*budget || !is_operator(e) || e->a->op->refuses_sizes || !is_known_number(e->type))
+    if (!*budget || !is_operator(e) || e->a->op->refuses_sizes)
         return false;
     --*budget;
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (!is_known_number(type_of(e->args[i])) ||
-            (!is_access(e->args[i]) && !is_sure(e->args[i], budget)))
+        if (!is_fitting(e, e->args[i]) || (!is_access(e->args[i]) && !is_sure(e->args[i], budget)))
             return false;
     return true;
 }
