@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+extern const Op op_take;
+
 /* ---- what is fused --------------------------------------------------------------------------- */
 
 /* Whether values of this type are float tensors, of whatever dtype and rank, and not all scalars. A `Tensor[?, b]`,
@@ -81,8 +83,13 @@ bool is_move(const Expr *e) {
            is_float_tensor(e->type) && is_float_tensor(type_of(e->args[0]));
 }
 
+bool is_gather(const Expr *e) {
+    return is_operator(e) && e->a->op == &op_take && is_float_tensor(e->type) &&
+           is_float_tensor(type_of(e->args[0]));
+}
+
 bool is_inner(const Expr *e) {
-    return is_elementwise(e) || is_move(e) || reads_again(e) ||
+    return is_elementwise(e) || is_move(e) || is_gather(e) || reads_again(e) ||
            (is_reduction(e) && is_float_tensor(e->type));
 }
 
@@ -138,6 +145,18 @@ static int32_t collect_factor(Collector *c, Expr *e) {
                                                                  : add_leaf(c, e);
 }
 
+/* What is read by an index, and the index. */
+static int32_t collect_place(Collector *c, Expr *e) {
+    bool is_member = e->kind == EXPR_VAR && map_has(&c->members, e->var);
+    return is_member ? fuse_collect(c, e, false) : add_leaf(c, e);
+}
+
+static int32_t collect_operand(Collector *c, const Expr *reader, Expr *e) {
+    return is_gather(reader)     ? collect_place(c, e)
+           : reads_again(reader) ? collect_factor(c, e)
+                                 : fuse_collect(c, e, false);
+}
+
 /* A chain longer than a group is cut: what is below is a leaf, and a group of its own. */
 int32_t fuse_collect(Collector *c, Expr *e, bool root) {
     if (e->kind == EXPR_VAR && map_has(&c->members, e->var)) {
@@ -162,8 +181,7 @@ int32_t fuse_collect(Collector *c, Expr *e, bool root) {
               .span = e->span};
     c->elsewhere += !is_member(e);
     for (uint32_t i = 0; i < e->nargs; i++)
-        n.args[i] = reads_again(e) ? collect_factor(c, e->args[i])
-                                   : fuse_collect(c, e->args[i], false);
+        n.args[i] = collect_operand(c, e, e->args[i]);
     c->elsewhere -= !is_member(e);
     vec_push(&c->nodes, n);
     return remember(c, e, (int32_t)c->nodes.len - 1);

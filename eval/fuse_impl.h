@@ -63,6 +63,8 @@ bool reads_again(const Expr *e);
 bool is_sum_of_cotangents(const Expr *e);
 /* An operator that puts the elements of a tensor elsewhere: what reads its result may read the tensor instead. */
 bool is_move(const Expr *e);
+/* `take`: what reads its result may read the tensor at the index. That tensor is written first, and so is the index. */
+bool is_gather(const Expr *e);
 /* What may be below the root of a group: element-wise operators, and folds whose epilogue they become. */
 bool is_inner(const Expr *e);
 /* The root of a group may also be a reduction to a scalar. */

@@ -43,6 +43,8 @@ static uintptr_t count_operand_in(const Expr *e, const Expr *let, bool root, uin
     uintptr_t count = 0;
     for (uint32_t i = 0; i < e->nargs; i++) {
         const Expr *arg = e->args[i];
+        if (is_gather(e))
+            continue;
         if (!reads_again(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg))
             count += count_operand_in(arg, let, false, budget);
     }
