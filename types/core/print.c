@@ -171,9 +171,16 @@ static bool is_negative(const Expr *e) {
     return e->kind == EXPR_LIT && (e->is_float ? signbit(e->f) && !isnan(e->f) : e->i < 0);
 }
 
+/* The dtype that a literal has, or takes from another value. */
+static bool find_dtype(const Expr *e, DType *dtype) {
+    Type *type = e->kind == EXPR_VAR ? e->var->type : e->type;
+    return (type && type_get_dtype(type, dtype)) ||
+           (e->kind == EXPR_LIT && e->like && find_dtype(e->like, dtype));
+}
+
 static void print_lit(Printer *p, const Expr *e) {
     DType dtype;
-    bool known = e->type && type_get_dtype(e->type, &dtype);
+    bool known = find_dtype(e, &dtype);
     if (!known)
         dtype = e->is_float ? DT_F32 : DT_I32;
     if (e->is_float && !known) /* it may become a float64 */
