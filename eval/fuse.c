@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-extern const Op op_take;
+extern const Op op_concatenate, op_take;
 
 /* ---- what is fused --------------------------------------------------------------------------- */
 
@@ -88,9 +88,24 @@ bool is_gather(const Expr *e) {
            is_float_tensor(type_of(e->args[0]));
 }
 
+bool is_laid_together(const Expr *e) {
+    if (!is_operator(e) || (e->a->op != &op_stack && e->a->op != &op_concatenate) ||
+        e->args[0]->kind != EXPR_TUPLE || !e->args[0]->nargs || e->args[0]->nargs > MAX_ARGS)
+        return false;
+    for (uint32_t i = 0; i < e->args[0]->nargs; i++)
+        if (type_resolve(type_of(e->args[0]->args[i]))->tag != TY_TENSOR)
+            return false;
+    return is_float_tensor(e->type);
+}
+
+NodeOperands node_operands(const Expr *e) {
+    const Expr *all = is_laid_together(e) ? e->args[0] : e;
+    return (NodeOperands){all->args, all->nargs};
+}
+
 bool is_inner(const Expr *e) {
-    return is_elementwise(e) || is_move(e) || is_gather(e) || reads_again(e) ||
-           (is_reduction(e) && is_float_tensor(e->type));
+    return is_elementwise(e) || is_move(e) || is_gather(e) || is_laid_together(e) ||
+           reads_again(e) || (is_reduction(e) && is_float_tensor(e->type));
 }
 
 bool is_root(const Expr *e) { return is_inner(e) || is_reduction(e); }
@@ -172,16 +187,18 @@ int32_t fuse_collect(Collector *c, Expr *e, bool root) {
     if (c->failed || c->entered == MAX_NODES || !taken)
         return add_leaf(c, e);
     c->entered++;
+    NodeOperands operands = node_operands(e);
     Node n = {.site = {.op = e->a->op,
                        .scalar = e->a->op->scalar,
                        .attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op),
                        .type = e->type,
-                       .nargs = e->nargs,
+                       .nargs = operands.n,
+                       .spread = operands.at != e->args,
                        .call = e},
               .span = e->span};
     c->elsewhere += !is_member(e);
-    for (uint32_t i = 0; i < e->nargs; i++)
-        n.args[i] = collect_operand(c, e, e->args[i]);
+    for (uint32_t i = 0; i < operands.n; i++)
+        n.args[i] = collect_operand(c, e, operands.at[i]);
     c->elsewhere -= !is_member(e);
     vec_push(&c->nodes, n);
     return remember(c, e, (int32_t)c->nodes.len - 1);

@@ -65,6 +65,14 @@ bool is_sum_of_cotangents(const Expr *e);
 bool is_move(const Expr *e);
 /* `take`: what reads its result may read the tensor at the index. That tensor is written first, and so is the index. */
 bool is_gather(const Expr *e);
+/* `stack` or `concatenate` of a few tensors, which it may compute where they lie in the whole. */
+bool is_laid_together(const Expr *e);
+/* What an operator of a group reads: its arguments, or the parts of a tuple of them. */
+typedef struct NodeOperands {
+    Expr *const *at;
+    uint32_t n;
+} NodeOperands;
+NodeOperands node_operands(const Expr *e);
 /* What may be below the root of a group: element-wise operators, and folds whose epilogue they become. */
 bool is_inner(const Expr *e);
 /* The root of a group may also be a reduction to a scalar. */

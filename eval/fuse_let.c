@@ -41,8 +41,9 @@ static uintptr_t count_operand_in(const Expr *e, const Expr *let, bool root, uin
         return 0;
     --*budget;
     uintptr_t count = 0;
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        const Expr *arg = e->args[i];
+    NodeOperands operands = node_operands(e);
+    for (uint32_t i = 0; i < operands.n; i++) {
+        const Expr *arg = operands.at[i];
         if (is_gather(e))
             continue;
         if (!reads_again(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg))
@@ -210,8 +211,9 @@ static void spend(const Expr *e, uint32_t *budget) {
     if (!*budget || !is_inner(e))
         return;
     --*budget;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        spend(e->args[i], budget);
+    NodeOperands operands = node_operands(e);
+    for (uint32_t i = 0; i < operands.n; i++)
+        spend(operands.at[i], budget);
 }
 
 /* Whether e is operators of values that are there, so that nobody sees it computed again: where its reader becomes no group after
@@ -316,8 +318,9 @@ static bool is_related(const Row *row, const Expr *e, uint32_t *budget) {
     if (!*budget || !is_inner(e))
         return false;
     --*budget;
-    for (uint32_t i = 0; i < e->nargs; i++)
-        if (is_related(row, e->args[i], budget))
+    NodeOperands operands = node_operands(e);
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (is_related(row, operands.at[i], budget))
             return true;
     return false;
 }
@@ -333,8 +336,9 @@ static void count_reads(Row *row, Expr *e, Map *reads) {
     if (!map_has(&row->c.numbers, e) || map_has(&row->seen, e))
         return;
     map_set(&row->seen, e, e);
-    for (uint32_t i = 0; i < e->nargs && e->kind == EXPR_CALL; i++)
-        count_reads(row, e->args[i], reads);
+    NodeOperands operands = node_operands(e);
+    for (uint32_t i = 0; i < operands.n && e->kind == EXPR_CALL; i++)
+        count_reads(row, operands.at[i], reads);
 }
 
 /* The members that are read outside of the row, the last one always: in *results, from the last to the first. */

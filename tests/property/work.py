@@ -195,7 +195,7 @@ def steps(k: int32, s: float64) -> float64 { if (k == 0) { s } else { steps(k - 
 steps(n, 0.0)
 """, 20, 30)
 
-program("four columns made a matrix, and its rows", 5, 640, 0, """
+program("four columns made a matrix, and its rows", 2, 0, 80, """
 def step(k: int32, x: Tensor[(10,), float64]) -> Tensor[(10,), float64] {
   if (k == 0) { x } else { step(k - 1, max(stack((x, x + 1.0, x * 2.0, x - 1.0), axis=-1), axis=[1]) * 0.5) }
 }
