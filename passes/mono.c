@@ -109,6 +109,35 @@ Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs) {
     return mono_new(fn->fn->params, args, n, false);
 }
 
+Mono *mono_apart(const Mono *known, const Expr *fn) {
+    Mono *m = mem_new(Mono);
+    if (known)
+        *m = *known;
+    TypeVec params = {0}, from = {0}, to = {0};
+    Map seen = {0};
+    for (uint32_t i = 0; i < m->n; i++) {
+        vec_push(&from, m->from[i]);
+        vec_push(&to, m->to[i]);
+    }
+    for (uint32_t i = 0; i < fn->fn->nparams; i++)
+        type_collect(fn->fn->params[i]->type, TY_PARAM, &seen, &params);
+    type_collect(fn->fn->body->type, TY_PARAM, &seen, &params);
+    for (size_t i = 0; i < params.len; i++) {
+        Type *param = params.data[i];
+        if (is_bound(m, param))
+            continue;
+        Type *fresh = type_param(param->param.name, param->kind);
+        fresh->param.dtypes = param->param.dtypes;
+        vec_push(&from, param);
+        vec_push(&to, fresh);
+    }
+    m->from = from.data;
+    m->to = to.data;
+    m->n = (uint32_t)from.len;
+    m->by = substitution_new(m->from, m->to, m->n);
+    return m->n ? m : NULL;
+}
+
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
     return mono_new(params, args, n, true);
 }

@@ -22,6 +22,9 @@ typedef struct Mono {
 
 /* What the arguments say of the parameters of fn. NULL where they say nothing. */
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
+/* Parameters of a copy of fn in place of those that `known`, which may be NULL, says nothing of. A copy is called within
+ * copies of its own definition, too, and has their types of what it takes from them: without, both would be one parameter. */
+Mono *mono_apart(const Mono *known, const Expr *fn);
 /* The same of variables that stand for values of closed types: sizes of axes are known too. */
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
 /* Of no parameter: a copy gets the types that follow from those of its variables. */

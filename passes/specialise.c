@@ -407,8 +407,10 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
     if (!s.pays && !s.local)
         return NULL;
     expr_mark_tails(s.fn);
-    s.vars.mono = with_types ? mono_of_call(s.fn, call->args, call->nargs) : NULL;
+    Mono *known = with_types ? mono_of_call(s.fn, call->args, call->nargs) : NULL;
+    s.vars.mono = known;
     note_types(&s);
+    s.vars.mono = mono_apart(known, s.fn);
     if (s.local)
         take_captured(&s, call);
     for (uint32_t i = 0; i < call->nargs; i++) {
@@ -424,7 +426,7 @@ static Expr *specialise_with(Inliner *in, Expr *call, bool with_types) {
     Instance *m = find_instance(family, &s.key, &s.types);
     if (!m)
         m = make_instance(&s, family, call);
-    if (!m || (m->strayed && s.vars.mono))
+    if (!m || (m->strayed && known))
         return m ? specialise_with(in, call, false) : NULL;
     if (callee->kind == EXPR_GLOBAL)
         pass_depend(in->ctx, callee->global);
