@@ -79,6 +79,7 @@ typedef enum DiagCause {
     DIAG_CAUSE_LINE_END,   /* lines of a block lack their `;`; the one fix adds it to each */
     DIAG_CAUSE_LANES,      /* a dtype of several lanes: no other name is meant */
     DIAG_CAUSE_IMPORT,     /* a name of a module that is not imported: likewise */
+    DIAG_CAUSE_COMMAND,    /* a command of the prompt in a file: no other text is meant */
 } DiagCause;
 
 /* A change of the program that was made and checked: the text that takes the place of each span (which

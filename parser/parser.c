@@ -287,6 +287,17 @@ static bool report_statement(Parser *p) {
     return false;
 }
 
+/* The name of a command, as in `:type x`, on a line of its own; its length, 0: there is none. */
+static int command_length(const Parser *p) {
+    const char *text = p->source->text;
+    uint32_t begin = p->tok.begin, at = p->tok.end;
+    if (p->tok.kind != TOK_COLON || (begin > 0 && text[begin - 1] != '\n'))
+        return 0;
+    while (text[at] >= 'a' && text[at] <= 'z')
+        at++;
+    return (int)(at - p->tok.end);
+}
+
 void parse_unexpected_at(Parser *p, Expected expected, const char *what) {
     if (p->panic || p->muted) {
         p->panic = true;
@@ -312,6 +323,12 @@ void parse_unexpected_at(Parser *p, Expected expected, const char *what) {
     if (d && p->tok.kind == TOK_EQUAL && expected == EXPECTED_OPERATOR)
         diag_add_fact(
             d, "a binding is `let x = ...;`, a comparison `==`, an assignment to a reference `:=`");
+    int n = d ? command_length(p) : 0;
+    if (n) {
+        d->cause = DIAG_CAUSE_COMMAND;
+        diag_add_fact(d, "`:%.*s` would be a command of the prompt; a file has none", n,
+                      p->source->text + p->tok.end);
+    }
 }
 
 void parse_unexpected(Parser *p, const char *what) { parse_unexpected_at(p, EXPECTED_OTHER, what); }

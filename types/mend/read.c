@@ -460,8 +460,8 @@ void mend_reading(Env *env, const Source *source, const ParseOptions *options, I
     bool line_end = d->cause == DIAG_CAUSE_LINE_END;
     if (d->primary.span.source != source || (d->fixes.len && !line_end))
         return;
-    if (d->code == DIAG_R0019)
-        return; /* a statement of other languages is not mended by changing words */
+    if (d->code == DIAG_R0019 || d->cause == DIAG_CAUSE_COMMAND)
+        return; /* a statement of other languages is not mended by changing words, nor a command */
     Search s = {.env = env,
                 .source = source,
                 .options = options,
