@@ -188,6 +188,19 @@ TEST(a_derivative_that_was_tried_in_all_ways_is_marked) {
     CHECK(!is_marked("of_given"));
 }
 
+/* Which of two data a value is, the run decides; what follows is put into the arms of the choice, and taken. */
+TEST(what_follows_a_choice_of_data_is_taken) {
+    run("type Two { Two { a: float32, b: float32 } }\n"
+        "def chosen(c: bool, p: Two, q: Two) { let r = if (c) { p } else { q }; r.a * r.b + p.a * "
+        "q.b }\n"
+        "def by_list(x: List[float32], c: bool) {\n"
+        "  let y = if (c) { x } else { map(fn (v) { v * v }, x) };\n"
+        "  match (y) { Cons(a, _) => match (x) { Cons(b, _) => a * b, Nil => a }, Nil => 0.0 } "
+        "}\n");
+    const char *const names[] = {"chosen", "by_list"};
+    check_all_taken(names, sizeof names / sizeof *names);
+}
+
 /* Each function is made where it is first called, so what it gives is known before anything is made by that. */
 TEST(functions_are_made_once) {
     run("def line(x: Tensor[(4,), float32], y: float32) { exp(x) * 3.0 + y }\n"
@@ -257,6 +270,19 @@ TEST(a_changed_definition_is_seen) {
     CHECK(!reverse_is_current(code));
 }
 
+/* So is that of a function with a derivative of its own. */
+TEST(a_changed_checkpoint_is_seen) {
+    const char *kept = "let kept = checkpoint(fn (x: float32) { x * 2.0 })";
+    const char *around = "def around(x: float32) { kept(x) * x }";
+    session_enter(session, kept, strlen(kept), false);
+    session_enter(session, around, strlen(around), false);
+    ReverseCode *code = derive("around");
+    CHECK(code->fn && reverse_is_current(code));
+    const char *again = "let kept = checkpoint(fn (x: float32) { x * 3.0 })";
+    session_enter(session, again, strlen(again), false);
+    CHECK(!reverse_is_current(code));
+}
+
 int main(void) {
     mem_init();
     SessionOptions options;
@@ -269,9 +295,11 @@ int main(void) {
     RUN(other_functions_keep_the_twins);
     RUN(a_refusal_says_whether_a_function_is_lacking);
     RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
+    RUN(what_follows_a_choice_of_data_is_taken);
     RUN(functions_are_made_once);
     RUN(code_is_kept_by_what_is_captured);
     RUN(a_function_is_prepared_once);
     RUN(a_changed_definition_is_seen);
+    RUN(a_changed_checkpoint_is_seen);
     return check_result();
 }
