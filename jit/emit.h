@@ -105,6 +105,11 @@ void emit_strips_begin(Emit *e, Strips *s, LLVMValueRef end, int64_t step, bool 
                        LLVMValueRef *carried, int n);
 void emit_strips_end(Emit *e, Strips *s, LLVMValueRef *carried);
 
+/* Whether operand or output p is contiguous along the axis, and neither contiguous nor still along that of the lanes. */
+static inline bool emit_lies_along(const Emit *e, int p, int axis, int vaxis) {
+    return e->sig->unit[p] >> axis & 1 && !((e->sig->unit[p] | e->sig->zero[p]) >> vaxis & 1);
+}
+
 /* Starts the function, loads what the launch says. */
 void emit_start(Emit *e);
 /* What follows is written for this recipe, a part of the launch's, whose outputs begin at `out`. */

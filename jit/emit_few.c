@@ -15,10 +15,6 @@ static int least_turned(int lanes) {
     return least;
 }
 
-static bool lies_along(const Emit *e, int p, int axis, int v) {
-    return e->sig->unit[p] >> axis & 1 && !((e->sig->unit[p] | e->sig->zero[p]) >> v & 1);
-}
-
 /* Loads what lies along the axis for all of f[n], which follow each other on it. */
 static void load_few(Emit *e, Frame *f, int n, int axis) {
     const Recipe *r = e->r;
@@ -29,7 +25,7 @@ static void load_few(Emit *e, Frame *f, int n, int axis) {
         if ((s->op != SC_LOAD && s->op != SC_LOAD_AT) || f->vals[i].v)
             continue;
         const Val *offset = s->op == SC_LOAD_AT ? &f->vals[s->b] : NULL;
-        if (!lies_along(e, s->a, axis, f->vaxis) || (offset && !(offset->v && offset->vec)))
+        if (!emit_lies_along(e, s->a, axis, f->vaxis) || (offset && !(offset->v && offset->vec)))
             continue;
         LLVMValueRef vectors[JIT_FEW];
         emit_load_turned(e, f, n, s->a, offset, NULL, vectors);
@@ -96,7 +92,7 @@ static void map_few(Emit *e, Frame *tile) {
             Val vals[JIT_FEW];
             for (int i = 0; i < n; i++)
                 vals[i] = f[i].vals[r->results[o]];
-            if (n >= least_turned(lanes) && lies_along(e, e->out + o, w, v)) {
+            if (n >= least_turned(lanes) && emit_lies_along(e, e->out + o, w, v)) {
                 emit_store_turned(e, f, n, e->out + o, vals, type, NULL);
                 continue;
             }

@@ -84,8 +84,7 @@ static void swap_block(Emit *e, const Frame *root, LLVMValueRef wi, LLVMValueRef
     /* Rows of the turned operands: row k is at v + k (kept inside), lanes along w. */
     LLVMValueRef *blocks[JIT_MAX_PTRS] = {NULL};
     for (int p = 0; p < r->noperands; p++) {
-        bool turned = e->sig->unit[p] >> w & 1 && !((e->sig->unit[p] | e->sig->zero[p]) >> v & 1);
-        if (!turned)
+        if (!emit_lies_along(e, p, w, v))
             continue;
         blocks[p] = emit_alloc(e, sizeof(LLVMValueRef) * 16);
         LLVMTypeRef st = emit_stored_type(e, r->in_types[p]), vt = emit_vec(st, lanes);

@@ -121,8 +121,7 @@ static void tile_enter(Emit *e, Tile *t, Frame (*f)[MAX_COLS], int axis, LLVMVal
 
 static bool is_turned(Emit *e, Tile *t, int p) {
     int in = e->sig->npar + e->sig->nred - 1;
-    if (e->sig->form != FORM_TURN || !(e->sig->unit[p] >> in & 1) ||
-        (e->sig->zero[p] | e->sig->unit[p]) >> t->v & 1)
+    if (e->sig->form != FORM_TURN || !emit_lies_along(e, p, in, t->v))
         return false;
     /* Only where all of it may be read. */
     bool plain = false;
@@ -190,8 +189,7 @@ static void turned_blocks(Emit *e, Tile *t, Frame (*outer)[MAX_COLS], LLVMValueR
 }
 
 static bool lies_along_rows(const Emit *e, const Tile *t, int p) {
-    return t->w >= 0 && e->sig->unit[p] >> t->w & 1 &&
-           !((e->sig->unit[p] | e->sig->zero[p]) >> t->v & 1);
+    return t->w >= 0 && emit_lies_along(e, p, t->w, t->v);
 }
 
 static void load_turned(Emit *e, Frame *f, int n, int p, LLVMValueRef mask) {
