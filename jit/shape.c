@@ -120,6 +120,12 @@ static void choose_lanes(Shape *s, int first, int end) {
 
 /* ---- forms ----------------------------------------------------------------------------------- */
 
+/* Whether so many copies of the body are little code. A function that is called, as that of a power, is much by itself:
+ * sixteen of it take as long to compile as all else. */
+static bool may_write_out(const Shape *s, int64_t copies) {
+    return copies * s->r->nbody <= (s->jr->has_calls ? MOST_UNROLLED / 8 : MOST_UNROLLED);
+}
+
 /* Outputs that lie along a short axis, which fills no vector of its own, while others are long: points of three
  * coordinates, say, with a scale for each coordinate. The code is larger, and made for the one extent, so this is for
  * recipes that are run often. */
@@ -134,7 +140,7 @@ static bool shape_map_few(Shape *s) {
         else if (lanes < 0 || lane_score(s, a) > lane_score(s, lanes))
             lanes = a;
     }
-    if (w < 0 || lanes < 0 || plan->extent[w] * s->r->nbody > MOST_UNROLLED)
+    if (w < 0 || lanes < 0 || !may_write_out(s, plan->extent[w]))
         return false;
     swap_axes(s, lanes, v);
     swap_axes(s, w == v ? lanes : w, v - 1);
@@ -152,7 +158,7 @@ static void shape_map(Shape *s) {
         return;
     plan->sig.form = FORM_MAP;
     int v = s->npar - 1, turned = -1, n = 0;
-    if (s->npar < 2 || s->jr->has_calls || s->r->nbody > 12 || plan->extent[v] < 8)
+    if (s->npar < 2 || s->jr->has_calls || s->r->nbody > 12 || plan->extent[v] < SHORT)
         return;
     /* All operands that do not lie along v must lie along one other axis. */
     for (int p = 0; p < s->nptr; p++) {
@@ -160,7 +166,7 @@ static void shape_map(Shape *s) {
             continue;
         int w = -1;
         for (int a = 0; a < v; a++)
-            if (is_unit(s, p, a) && plan->extent[a] >= 8)
+            if (is_unit(s, p, a) && plan->extent[a] >= SHORT)
                 w = a;
         if (w < 0 || p >= s->nin || !(s->jr->plain_loads >> p & 1) || (turned >= 0 && turned != w))
             return;
@@ -184,7 +190,7 @@ static bool shape_few(Shape *s) {
             return false;
         k *= plan->extent[s->npar + a];
     }
-    if (k > JIT_FEW || k * s->r->nbody > MOST_UNROLLED)
+    if (k > JIT_FEW || !may_write_out(s, k))
         return false;
     for (int a = 0; a < s->nred; a++)
         plan->sig.few[a] = (uint8_t)plan->extent[s->npar + a];
