@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/recipe/fuse.h"
 #include "eval/fuse_impl.h"
+#include "eval/own.h"
 #include "eval/plans.h"
 
 #include <string.h>
@@ -89,18 +90,19 @@ bool is_gather(const Expr *e) {
 }
 
 bool is_laid_together(const Expr *e) {
-    if (!is_operator(e) || (e->a->op != &op_stack && e->a->op != &op_concatenate) ||
-        e->args[0]->kind != EXPR_TUPLE || !e->args[0]->nargs || e->args[0]->nargs > MAX_ARGS)
-        return false;
-    for (uint32_t i = 0; i < e->args[0]->nargs; i++)
-        if (type_resolve(type_of(e->args[0]->args[i]))->tag != TY_TENSOR)
-            return false;
-    return is_float_tensor(e->type);
+    return is_operator(e) && (e->a->op == &op_stack || e->a->op == &op_concatenate) &&
+           own_is_tuple_of_tensors(e->args[0], MAX_ARGS) && is_float_tensor(e->type);
 }
 
 NodeOperands node_operands(const Expr *e) {
     const Expr *all = is_laid_together(e) ? e->args[0] : e;
     return (NodeOperands){all->args, all->nargs};
+}
+
+/* What a product or an operator of rows reads again is better written once, unless it only has to be read elsewhere; so is
+ * what is read at an index, and the index. */
+bool takes_in(const Expr *reader, const Expr *operand) {
+    return !is_gather(reader) && (!reads_again(reader) || is_move(operand));
 }
 
 bool is_inner(const Expr *e) {
@@ -152,24 +154,12 @@ static int32_t add_leaf(Collector *c, Expr *e) {
     return remember(c, e, ~(int32_t)(c->leaves->len - 1));
 }
 
-/* What a product or an operator of rows reads again is better written once, unless it only has to be read elsewhere. */
-static int32_t collect_factor(Collector *c, Expr *e) {
+/* What is not taken in is a leaf, but for a member of the row, which is none. */
+static int32_t collect_operand(Collector *c, const Expr *reader, Expr *e) {
     Expr *value = e->kind == EXPR_VAR ? fuse_value_of(c->r, e->var) : NULL;
     bool is_member = e->kind == EXPR_VAR && map_has(&c->members, e->var);
-    return is_member || (c->folds && is_move(value ? value : e)) ? fuse_collect(c, e, false)
-                                                                 : add_leaf(c, e);
-}
-
-/* What is read by an index, and the index. */
-static int32_t collect_place(Collector *c, Expr *e) {
-    bool is_member = e->kind == EXPR_VAR && map_has(&c->members, e->var);
-    return is_member ? fuse_collect(c, e, false) : add_leaf(c, e);
-}
-
-static int32_t collect_operand(Collector *c, const Expr *reader, Expr *e) {
-    return is_gather(reader)     ? collect_place(c, e)
-           : reads_again(reader) ? collect_factor(c, e)
-                                 : fuse_collect(c, e, false);
+    bool taken = takes_in(reader, value ? value : e) && (c->folds || !reads_again(reader));
+    return is_member || taken ? fuse_collect(c, e, false) : add_leaf(c, e);
 }
 
 /* A chain longer than a group is cut: what is below is a leaf, and a group of its own. */

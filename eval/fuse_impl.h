@@ -73,6 +73,8 @@ typedef struct NodeOperands {
     uint32_t n;
 } NodeOperands;
 NodeOperands node_operands(const Expr *e);
+/* Whether a reader takes an operand into its group, where that is one of a group's operators. */
+bool takes_in(const Expr *reader, const Expr *operand);
 /* What may be below the root of a group: element-wise operators, and folds whose epilogue they become. */
 bool is_inner(const Expr *e);
 /* The root of a group may also be a reduction to a scalar. */

@@ -44,9 +44,7 @@ static uintptr_t count_operand_in(const Expr *e, const Expr *let, bool root, uin
     NodeOperands operands = node_operands(e);
     for (uint32_t i = 0; i < operands.n; i++) {
         const Expr *arg = operands.at[i];
-        if (is_gather(e))
-            continue;
-        if (!reads_again(e) || is_move(arg->kind == EXPR_VAR ? let->a : arg))
+        if (takes_in(e, arg->kind == EXPR_VAR ? let->a : arg))
             count += count_operand_in(arg, let, false, budget);
     }
     return count;
@@ -97,11 +95,11 @@ static bool is_operand_in_parts(const Expr *e, const Expr *let, uint32_t *budget
     return false;
 }
 
-/* Whether a type is that of floats or truth values, known whole. */
-static bool is_known_number(Type *t) {
+/* Whether a type is that of floats or truth values. */
+static bool is_number(Type *t) {
     DType dtype;
     t = t ? type_resolve(t) : NULL;
-    return t && t->tag == TY_TENSOR && core_is_closed(t) && type_get_dtype(t, &dtype) &&
+    return t && t->tag == TY_TENSOR && type_get_dtype(t, &dtype) &&
            (dtype_is_float(dtype) || dtype == DT_BOOL);
 }
 
@@ -122,12 +120,11 @@ static bool is_broadcast_to(Type *operand, Type *result) {
 
 /* Whether types say that an operand fits into an operator's result. */
 static bool is_fitting(const Expr *e, const Expr *operand) {
-    DType dtype;
     Type *t = type_of(operand);
-    bool is_number = t && type_resolve(t)->tag == TY_TENSOR && type_get_dtype(t, &dtype) &&
-                     (dtype_is_float(dtype) || dtype == DT_BOOL);
-    return (is_known_number(t) && is_known_number(e->type)) ||
-           (is_number && is_elementwise(e) && is_broadcast_to(t, e->type));
+    if (!is_number(t))
+        return false;
+    return (is_number(e->type) && core_is_closed(t) && core_is_closed(e->type)) ||
+           (is_elementwise(e) && is_broadcast_to(t, e->type));
 }
 
 /* Whether e is operators of floats of which types say that it cannot fail. At most *budget of them are looked at. */

@@ -533,10 +533,8 @@ static void run_forward(Owning *o) {
     }
 }
 
-bool own_spreads(const Resolver *r, const Expr *call, const Expr *e) {
-    if (r->code->verify || e->kind != EXPR_TUPLE || !e->nargs || e->nargs > OWN_ARGS ||
-        call->nargs != 1 || call->nsizes || call->a->kind != EXPR_OP ||
-        !op_has_kept_plans(call->a->op))
+bool own_is_tuple_of_tensors(const Expr *e, uint32_t most) {
+    if (e->kind != EXPR_TUPLE || !e->nargs || e->nargs > most)
         return false;
     for (uint32_t i = 0; i < e->nargs; i++) {
         Type *t = e->args[i]->type ? type_resolve(e->args[i]->type) : NULL;
@@ -544,6 +542,11 @@ bool own_spreads(const Resolver *r, const Expr *call, const Expr *e) {
             return false;
     }
     return true;
+}
+
+bool own_spreads(const Resolver *r, const Expr *call, const Expr *e) {
+    return !r->code->verify && call->nargs == 1 && !call->nsizes && call->a->kind == EXPR_OP &&
+           op_has_kept_plans(call->a->op) && own_is_tuple_of_tensors(e, OWN_ARGS);
 }
 
 void own_code(Resolver *r) {

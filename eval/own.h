@@ -43,6 +43,8 @@
 
 #include "eval/resolve.h"
 
+/* Whether e is a tuple of tensors, at least one and at most `most`, as it is written. */
+bool own_is_tuple_of_tensors(const Expr *e, uint32_t most);
 /* Whether the operator of the call takes the items of its one argument e, a tuple, one by one, so that it may own them. */
 bool own_spreads(const Resolver *r, const Expr *call, const Expr *e);
 

@@ -81,12 +81,9 @@ static Expr *write_node(Writer *w, uint32_t number) {
     Expr **args = mem_new_n(Expr *, node->site.nargs + 1);
     for (uint32_t k = 0; k < node->site.nargs; k++)
         args[k] = write_operand(w, node->args[k]);
-    uint32_t n = node->site.nargs;
-    if (node->site.spread) {
-        args[0] = expr_tuple(memcpy(mem_new_n(Expr *, n), args, n * sizeof *args), n, node->span);
-        n = 1;
-    }
-    return expr_call_op(node->site.op, args, n, node->site.attrs, node->site.type, node->span);
+    Expr *tuple = node->site.spread ? expr_tuple(args, node->site.nargs, node->span) : NULL;
+    return expr_call_op(node->site.op, tuple ? &tuple : args, tuple ? 1 : node->site.nargs,
+                        node->site.attrs, node->site.type, node->span);
 }
 
 /* Nodes that are read once stand where they are read, the others have names. */
