@@ -258,29 +258,27 @@ TEST(a_function_is_prepared_once) {
     CHECK(ctx.applied > applied);
 }
 
-TEST(a_changed_definition_is_seen) {
-    const char *inner = "def inner(x: float32) { x * 2.0 }";
-    const char *outer = "def outer(x: float32) { inner(x) * x }";
-    session_enter(session, inner, strlen(inner), false);
-    session_enter(session, outer, strlen(outer), false);
-    ReverseCode *code = derive("outer");
+/* Enters a definition and one that calls it, whose derivative is current until the first one is entered anew. */
+static void check_seen(const char *callee, const char *caller, const char *name,
+                       const char *again) {
+    session_enter(session, callee, strlen(callee), false);
+    session_enter(session, caller, strlen(caller), false);
+    ReverseCode *code = derive(name);
     CHECK(code->fn && reverse_is_current(code));
-    const char *again = "def inner(x: float32) { x * 3.0 }";
     session_enter(session, again, strlen(again), false);
     CHECK(!reverse_is_current(code));
 }
 
+TEST(a_changed_definition_is_seen) {
+    check_seen("def inner(x: float32) { x * 2.0 }", "def outer(x: float32) { inner(x) * x }",
+               "outer", "def inner(x: float32) { x * 3.0 }");
+}
+
 /* So is that of a function with a derivative of its own. */
 TEST(a_changed_checkpoint_is_seen) {
-    const char *kept = "let kept = checkpoint(fn (x: float32) { x * 2.0 })";
-    const char *around = "def around(x: float32) { kept(x) * x }";
-    session_enter(session, kept, strlen(kept), false);
-    session_enter(session, around, strlen(around), false);
-    ReverseCode *code = derive("around");
-    CHECK(code->fn && reverse_is_current(code));
-    const char *again = "let kept = checkpoint(fn (x: float32) { x * 3.0 })";
-    session_enter(session, again, strlen(again), false);
-    CHECK(!reverse_is_current(code));
+    check_seen("let kept = checkpoint(fn (x: float32) { x * 2.0 })",
+               "def around(x: float32) { kept(x) * x }", "around",
+               "let kept = checkpoint(fn (x: float32) { x * 3.0 })");
 }
 
 int main(void) {
