@@ -602,12 +602,12 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
             alias_leave(&w, &(Leaving){.end = end}, result, k->ct);
     } else {
         const Step *s = end->branch;
-        for (uint32_t i = 0; i < n->nslots; i++) {
+        for (uint32_t i = 0; i < n->nslots; i++)
             if (n->slots[i]->shared)
                 acc_set(&w, s->places[i], k->accs[i], k->entry[i]);
-            else
+        for (uint32_t i = 0; i < n->nslots; i++) /* one of them may be part of what is shared */
+            if (!n->slots[i]->shared)
                 acc_move(&w, s->places[i], k->accs[i], k->entry[i]);
-        }
     }
     for (Steps *at = end; at && !n->program->why; at = at->outer) {
         way_steps(&w, at);

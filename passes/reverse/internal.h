@@ -61,7 +61,7 @@ typedef struct Place {
     Type *type;
     uint32_t id;    /* numbered in order of making; a part has the number of its whole */
     uint32_t depth; /* how many wholes it is a part of */
-    bool shared;    /* LEAF: its accumulator came from the caller */
+    bool shared;    /* of a slot: its accumulator came from the caller */
     bool partial;   /* an inactive part of it may hold floats */
     bool is_empty;  /* it has no parts, and no code reads one: its tangent counts as there */
     Ctor *ctor;     /* DATA */
@@ -401,7 +401,7 @@ Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split);
 /* Takes a leaf apart in the way that `like` is, as far as its type says its parts; false where it stays as it is. */
 enum { DEEPEST_PART = 3 };
 bool place_take_apart(Instance *n, Place *p, const Place *like);
-Place *place_of_closure(Instance *n, const Known *k, bool shared);
+Place *place_of_closure(Instance *n, const Known *k);
 void place_add_slots(Place *p, const Known *k, Place **slots, uint32_t *nslots);
 
 /* The way back under construction: a block of code. */
@@ -430,7 +430,7 @@ void acc_add_perhaps(Way *w, Place *p, Expr *ct);
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct);
 /* A cotangent that is added to no more. */
 Expr *acc_settle(Way *w, Type *type, Expr *ct);
-/* Whether the whole accumulator is absent and no caller has another: it may be moved to. */
+/* Whether the whole accumulator is absent: it may be moved to. */
 bool acc_is_free(Place *p);
 Presence presence_join(Presence a, Presence b);
 void places_reset(Instance *n);

@@ -86,7 +86,7 @@ Expr *read_own(Reader *r, Expr *e) {
     }
     if (inner) {
         k->active[0] = true;
-        p = place_of_closure(r->n, k, false);
+        p = place_of_closure(r->n, k);
         p->parts[0] = inner;
     }
     name_place(r, v->var, p, k);

@@ -9,20 +9,19 @@ extern const Op op_expand_like;
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static Place *make_place(Instance *n, Type *type, uint32_t id, bool shared) {
+static Place *make_place(Instance *n, Type *type, uint32_t id) {
     Place *p = mem_new(Place);
     p->type = type;
     p->id = id;
-    p->shared = shared;
     vec_push(&n->leaves, p);
     p->leaf = (uint32_t)n->leaves.len;
     return p;
 }
 
-Place *place_new(Instance *n, Type *type) { return make_place(n, type, ++n->nplaces, false); }
+Place *place_new(Instance *n, Type *type) { return make_place(n, type, ++n->nplaces); }
 
 Place *place_part(Instance *n, const Place *whole, Type *type) {
-    Place *p = make_place(n, type, whole->id, whole->shared);
+    Place *p = make_place(n, type, whole->id);
     p->depth = whole->depth + 1;
     return p;
 }
@@ -34,13 +33,6 @@ static void take_form(Place *p, PlaceForm form, uint32_t nparts) {
 }
 
 void place_note_read(Place *p, uint32_t i, Step *s) { vec_push(&p->reads, ((PartRead){i, s})); }
-
-static void share(Place *p) {
-    p->shared = true;
-    for (uint32_t i = 0; i < p->nparts; i++)
-        if (p->parts[i])
-            share(p->parts[i]);
-}
 
 /* A part that was read before has a place, which is the part's from now on: what is added to it joins what was added to
  * the part, one by one. In several arms of a branch it may have several, which are other names of the part then. */
@@ -56,8 +48,6 @@ static void take_reads(Instance *n, Place *p) {
         if (same == 1) {
             p->parts[read->index] = of;
             of->depth = p->depth + 1;
-            if (p->shared)
-                share(of);
         } else if (of->form == PLACE_LEAF && type_resolve(of->type)->tag == TY_TENSOR) {
             vec_push(&of->aliases, ((Alias){.number = ALWAYS, .place = p->parts[read->index]}));
         } else {
@@ -177,7 +167,7 @@ bool place_take_apart(Instance *n, Place *p, const Place *like) {
     return p->form != PLACE_LEAF;
 }
 
-Place *place_of_closure(Instance *n, const Known *k, bool shared) {
+Place *place_of_closure(Instance *n, const Known *k) {
     Place *p = mem_new(Place);
     p->type = k->fn->type;
     p->id = ++n->nplaces;
@@ -185,8 +175,8 @@ Place *place_of_closure(Instance *n, const Known *k, bool shared) {
     for (uint32_t i = 0; i < p->nparts; i++) {
         if (!k->active[i] || k->known[i] == k)
             continue;
-        p->parts[i] = k->known[i] ? place_of_closure(n, k->known[i], shared)
-                                  : make_place(n, k->captured.data[i]->type, ++n->nplaces, shared);
+        p->parts[i] = k->known[i] ? place_of_closure(n, k->known[i])
+                                  : place_new(n, k->captured.data[i]->type);
     }
     return p;
 }
@@ -493,7 +483,7 @@ Expr *acc_settle(Way *w, Type *type, Expr *ct) {
 bool acc_is_free(Place *p) {
     p = place_here(p);
     if (p->form == PLACE_LEAF)
-        return p->presence == ABSENT && !p->shared;
+        return p->presence == ABSENT;
     for (uint32_t i = 0; i < p->nparts; i++)
         if (p->parts[i] && !acc_is_free(p->parts[i]))
             return false;

@@ -424,7 +424,7 @@ static Known *read_known(Reader *r, Expr *fn, Var *self) {
 }
 
 static Place *place_of_literal(Reader *r, const Known *k) {
-    Place *p = place_of_closure(r->n, k, false);
+    Place *p = place_of_closure(r->n, k);
     bool any = false;
     for (uint32_t i = 0; i < p->nparts; i++) {
         if (k->active[i])
@@ -748,7 +748,7 @@ void instance_read(Instance *n) {
     for (uint32_t i = 0; i < f->nparams; i++) {
         Place *p = NULL;
         if (n->active[i] && n->known[i])
-            p = place_of_closure(n, n->known[i], true);
+            p = place_of_closure(n, n->known[i]);
         else if (n->active[i])
             p = place_new(n, f->params[i]->type);
         if (p)
@@ -764,7 +764,7 @@ void instance_read(Instance *n) {
         }
         map_set(&n->body->defines, f->params[i], f->params[i]);
     }
-    Place *self = place_of_closure(n, n->self, true);
+    Place *self = place_of_closure(n, n->self);
     take_slot(n, self, n->self, &next, slots, &count);
     if (count != n->nslots)
         BUG("an instance has %u slots, its call %u", count, n->nslots);

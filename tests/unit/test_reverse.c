@@ -104,9 +104,13 @@ TEST(first_order_functions_are_taken) {
         "def reads(x: Tensor[(3,), float32]) { x[0] * x[1] + sum(x) }\n"
         "def moved(p: Point) { let q = { p with a = p.a * p.b }; q.a * q.b + p.a }\n"
         "def pair(x: float32) { let h = x * x; (h, (h, x)) }\n"
-        "def of_pair(x: float32) { let (a, (b, c)) = pair(x); a * a * b + b * c + x }\n");
-    const char *const names[] = {"square", "newton",    "total",      "even",  "area",  "choose",
-                                 "reads",  "two_names", "same_again", "power", "moved", "of_pair"};
+        "def of_pair(x: float32) { let (a, (b, c)) = pair(x); a * a * b + b * c + x }\n"
+        "def go(n: int32, y: float32, w: (float32, float32)) -> float32 {\n"
+        "  if (n == 0) { y * w.1 } else { go(n - 1, w.0, w) } }\n"
+        "def of_part(x: float32) { let w = (x * 2.0, x * 3.0); go(3, x, w) + w.1 }\n");
+    const char *const names[] = {"square", "newton",  "total",     "even",       "area",
+                                 "choose", "reads",   "two_names", "same_again", "power",
+                                 "moved",  "of_pair", "of_part"};
     check_all_taken(names, sizeof names / sizeof *names);
 }
 
