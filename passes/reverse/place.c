@@ -130,8 +130,10 @@ static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
     p->ctor = ctor;
     for (uint32_t i = 0; i < ctor->nfields; i++) {
         Type *t = place_field_type(whole->type, ctor, i);
-        if (type_may_hold_float(t))
-            p->parts[i] = place_part(n, whole, t);
+        if (!type_may_hold_float(t))
+            continue;
+        p->parts[i] = place_part(n, whole, t);
+        p->parts[i]->home = p->home; /* NULL in an arm, outside of which it is not known */
     }
 }
 
