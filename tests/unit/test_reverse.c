@@ -148,10 +148,16 @@ TEST(other_functions_keep_the_twins) {
         "def both(x: List[float32], p: (List[float32], float32)) -> float32 { match (x) {\n"
         "Cons(h, t) => h * both(t, p) + list.sum(p.0), Nil => p.1 } }\n"
         "def given_twice(x: List[float32]) { both(x, (x, 2.0)) }\n"
-        "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n");
+        "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
+        "type Form { Dot(float32), Bar(float32, float32) }\n"
+        "def of_an_arm(f: Form, x: List[float32]) {\n"
+        "  let s = given_twice(x);\n"
+        "  let y = match (f) { Dot(a) => a, Bar(_, b) => b };\n"
+        "  match (f) { Dot(a) => s * y * a, Bar(a, b) => s * y * a * b } }\n");
     check_left("written", "a form that is not taken yet");
     CHECK(work < 10); /* no other way to read it is tried */
     check_left("twice_named", "a result is another name of a value that is used elsewhere");
+    check_left("of_an_arm", "a result is another name of a value that is used elsewhere");
     check_left("given_twice", "a call is given one value twice");
     check_left("given", "an active value reaches a function that is not known");
 }
