@@ -206,14 +206,26 @@ typedef struct Care {
 
 static bool global_is_tame(Reader *r, Global *g);
 
+/* Whether a function is in a value of that type, or in what it refers to. */
+static bool holds_function(Type *t) {
+    for (t = type_resolve(t); t->tag == TY_REF; t = type_resolve(t->elem))
+        ;
+    return type_holds_code(t);
+}
+
+/* Whether a global is a function that was written down. */
+static bool is_function(const Global *g) {
+    bool is_code = g->kind == GLOBAL_DEF || g->kind == GLOBAL_LET;
+    return is_code && g->value && g->value->kind == EXPR_FN;
+}
+
 /* Finds what a plain step may not do while an active value reaches it: write, differentiate, apply an operator
  * without derivative. What it calls by a name of its own was given to it, and is looked at where that is written. */
 static void find_care(void *ctx, Expr *e) {
     Care *c = ctx;
     if (mem_stack_left() < SPARE_STACK)
         c->found = true;
-    for (; !c->found && !map_has(&c->seen, e); e = e->body) {
-        map_set(&c->seen, e, e);
+    for (; !c->found && map_enter(&c->seen, e); e = e->body) {
         c->r->p->work++;
         pass_visit(c->r->p->ctx);
         if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop)
@@ -221,8 +233,10 @@ static void find_care(void *ctx, Expr *e) {
         if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP) {
             const Rule *rule = env_find_rule(c->r->p->ctx->env, e->a->op, RULE_DERIVATIVE);
             c->found |= (!rule || !rule->fn) && type_may_hold_float(e->type);
-        } else if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF) {
+        } else if (e->kind == EXPR_GLOBAL && is_function(e->global)) {
             c->found |= !global_is_tame(c->r, e->global);
+        } else if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_LET) {
+            c->found |= holds_function(e->type);
         }
         if (e->kind != EXPR_LET) {
             expr_each_child(e, find_care, c);
@@ -238,14 +252,24 @@ static bool global_is_tame(Reader *r, Global *g) {
         return known == (void *)g;
     map_set(&r->p->tame, g, g); /* a call of itself adds nothing */
     use_global(r->p, g);
-    Care c = {.r = r};
-    if (!g->value || g->broken)
-        c.found = true;
-    else
-        find_care(&c, g->value);
+    Care c = {.r = r, .found = g->broken};
+    find_care(&c, g->value);
     if (c.found)
         map_set(&r->p->tame, g, r->p);
     return !c.found;
+}
+
+/* The same of a function and of all that it captured. */
+static void find_care_in(Care *c, const Known *k) {
+    if (!map_enter(&c->seen, k))
+        return;
+    find_care(c, k->fn);
+    for (uint32_t i = 0; i < k->captured.len && !c->found; i++) {
+        if (k->known[i])
+            find_care_in(c, k->known[i]);
+        else
+            c->found = holds_function(k->captured.data[i]->type);
+    }
 }
 
 /* Whether a plain step may do to active values what it does, with all functions that its variables are. */
@@ -257,7 +281,7 @@ bool is_tame(Reader *r, Expr *e) {
     for (size_t i = 0; i < vars.len && !c.found; i++) {
         Known *k = map_find(&r->n->knowns, vars.data[i]);
         if (k)
-            find_care(&c, k->fn);
+            find_care_in(&c, k);
         else
             c.found = type_holds_code(vars.data[i]->type);
     }
