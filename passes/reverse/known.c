@@ -252,7 +252,7 @@ static bool global_is_tame(Reader *r, Global *g) {
         return known == (void *)g;
     map_set(&r->p->tame, g, g); /* a call of itself adds nothing */
     use_global(r->p, g);
-    Care c = {.r = r, .found = g->broken};
+    Care c = {.r = r};
     find_care(&c, g->value);
     if (c.found)
         map_set(&r->p->tame, g, r->p);
