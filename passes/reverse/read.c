@@ -703,7 +703,7 @@ static void read_end(Reader *r, Expr *e) {
         if (r->p->why)
             return;
     }
-    bool active = !is_atom(e) && type_may_hold_float(e->type) && mentions_active(r, e);
+    bool active = type_may_hold_float(e->type) && mentions_active(r, e);
     bool function = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR;
     size_t ends = r->n->returns.len + r->n->loops.len;
     if (active && function) {
