@@ -61,10 +61,8 @@ Known *own_of_global(Reader *r, Global *g) {
         return NULL;
     Expr *f = e->a;
     Known *of = NULL;
-    if (e->mode == GRAD_CHECKPOINT && f->kind == EXPR_GLOBAL)
-        of = known_of(r, f);
-    else if (e->mode == GRAD_CHECKPOINT && f->kind == EXPR_FN)
-        of = known_prepared(r->p, f);
+    if (e->mode == GRAD_CHECKPOINT)
+        of = f->kind == EXPR_FN ? known_prepared(r->p, f) : known_of(r, f);
     if (of && of->captured.len && f->kind == EXPR_FN)
         return NULL;
     Known *k = own_known(r->p, e, of);
