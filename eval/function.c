@@ -134,7 +134,7 @@ static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
         fn = inner->code->made ? inner->code->made->fn : fn;
         captured[i] = known_of_closure(inner, fn, depth + 1);
     }
-    return any ? reverse_known(base, captured, n, self) : NULL;
+    return any ? reverse_known(base, captured, self) : NULL;
 }
 
 static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *given, Code *code) {

@@ -17,9 +17,9 @@ Known *known_new(Expr *fn) {
     return k;
 }
 
-Known *reverse_known(Expr *fn, Known *const *captured, uint32_t n, uint32_t self) {
+Known *reverse_known(Expr *fn, Known *const *captured, uint32_t self) {
     Known *k = known_new(fn);
-    for (uint32_t i = 0; i < n && i < k->captured.len; i++)
+    for (uint32_t i = 0; i < k->captured.len; i++)
         k->known[i] = i == self ? k : captured[i];
     return k;
 }

@@ -65,7 +65,7 @@ static struct Known *known_literal(const Deriver *d, Expr *fn, const Var *name, 
             of[i] = known_literal(d, literal, v, depth + 1);
     }
     keep_captured(fn);
-    return known || depth ? reverse_known(fn, of, n, self) : NULL;
+    return known || depth ? reverse_known(fn, of, self) : NULL;
 }
 
 static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {

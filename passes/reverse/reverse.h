@@ -113,8 +113,8 @@ typedef struct ReverseCode {
 Expr *function_of_op(Expr *e);
 /* A function literal of which it is known which functions its closure captured. captured has one entry for each of its
  * free variables, in their order (expr_free_vars): NULL where the value is no function that was written down. self: the
- * number of the variable that is the function itself, or n. */
-struct Known *reverse_known(Expr *fn, struct Known *const *captured, uint32_t n, uint32_t self);
+ * number of the variable that is the function itself, or one that none has. */
+struct Known *reverse_known(Expr *fn, struct Known *const *captured, uint32_t self);
 /* Whether two such literals are the same with the same functions captured. NULL: nothing is known. */
 bool reverse_known_is(const struct Known *a, const struct Known *b);
 /* The derivative (GRAD_GRAD, GRAD_VJP, GRAD_JVP or GRAD_DERIV) of a function literal, whose captured variables are

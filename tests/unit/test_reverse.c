@@ -236,10 +236,10 @@ TEST(code_is_kept_by_what_is_captured) {
         "def scaled(f: fn (float32) -> float32) { fn (x: float32) { f(x) * x } }\n");
     PassCtx ctx = {.env = session_env(session), .check = true};
     Expr *literal = find("scaled")->fn->body;
-    struct Known *line = reverse_known(find("line"), NULL, 0, 0);
-    struct Known *bent = reverse_known(find("bent"), NULL, 0, 0);
-    struct Known *first = reverse_known(literal, &line, 1, 1);
-    struct Known *second = reverse_known(literal, &bent, 1, 1);
+    struct Known *line = reverse_known(find("line"), NULL, 0);
+    struct Known *bent = reverse_known(find("bent"), NULL, 0);
+    struct Known *first = reverse_known(literal, &line, 1);
+    struct Known *second = reverse_known(literal, &bent, 1);
     const ReverseCode *of_line = reverse_get(&ctx, GRAD_VJP, true, literal, first);
     const ReverseCode *of_bent = reverse_get(&ctx, GRAD_VJP, true, literal, second);
     CHECK(of_line->fn && of_bent->fn && of_line != of_bent);
