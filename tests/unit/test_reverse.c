@@ -268,6 +268,20 @@ TEST(a_function_is_prepared_once) {
     CHECK(ctx.applied > applied);
 }
 
+/* Code that stands in several places is looked at once. */
+TEST(shared_code_is_looked_at_once) {
+    run("def pick(x: float32) { if (x > 0.0) { 1 } else { 2 } }\n"
+        "def picked(x: float32) { if (pick(x) > 2) { x * x } else { x } }\n");
+    Fn *pick = find("pick")->fn;
+    for (int i = 0; i < 20; i++) {
+        Expr **both = mem_new_n(Expr *, 2);
+        both[0] = both[1] = pick->body;
+        pick->body = expr_call_op(&op_add, both, 2, attrs_defaults(&op_add), pick->body->type,
+                                  span_none());
+    }
+    check_taken("picked");
+}
+
 /* Enters a definition and one that calls it, whose derivative is current until the first one is entered anew. */
 static void check_seen(const char *callee, const char *caller, const char *name,
                        const char *again) {
@@ -307,6 +321,7 @@ int main(void) {
     RUN(functions_are_made_once);
     RUN(code_is_kept_by_what_is_captured);
     RUN(a_function_is_prepared_once);
+    RUN(shared_code_is_looked_at_once);
     RUN(a_changed_definition_is_seen);
     RUN(a_changed_checkpoint_is_seen);
     return check_result();
