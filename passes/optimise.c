@@ -88,53 +88,68 @@ static bool spoils_source(const Pass *pass) {
 
 /* What is to be differentiated says where values get cells of their own, before a pass takes them apart; what runs has
  * no cells: Note [Own cells] in passes/cells.h. */
-static Expr *settle_cells(const PassCtx *ctx, Expr *e, bool is_source) {
-    if (is_source)
-        return cells_expose(e);
-    return ctx->grad ? cells_drop(e) : e;
+static Expr *settle_cells(Expr *e, bool is_source) {
+    return is_source ? cells_expose(e) : cells_drop(e);
 }
 
 enum { MOST_ROUNDS = 4 };
 
-static Expr *run_passes(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
-                        bool is_source) {
+static Expr *run_passes(PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
+                        const VarVec *given, bool is_source) {
     const OptOptions *opt = ctx->opt;
-    size_t n = opt->passes ? opt->npasses : pass_count();
     int rounds = opt->passes || opt->level <= 2 ? 1 : 2;
+    bool derives = false;
     const Expr *settled = NULL; /* most passes leave most functions as they are */
     for (int round = 0; round < rounds; round++) {
         ctx->brought_derivative = false;
-        for (size_t i = 0; i < n; i++) {
-            const Pass *pass = opt->passes ? pass_find(opt->passes[i]) : pass_at(i);
-            bool runs = opt->passes || (pass->level && pass->level <= opt->level);
+        for (size_t i = 0; i < passes->len; i++) {
+            const Pass *pass = passes->data[i];
             if (e != settled)
-                settled = e = settle_cells(ctx, e, is_source);
-            if (runs && !(is_source && spoils_source(pass)))
+                settled = e = settle_cells(e, is_source);
+            if (!(is_source && spoils_source(pass)))
                 e = apply(ctx, pass, e, name, given);
+            derives |= strcmp(pass->name, "derive") == 0;
         }
         /* `derive` comes before what brings derivatives in from other functions */
-        if (ctx->brought_derivative && !is_source && !opt->passes && rounds < MOST_ROUNDS)
+        if (ctx->brought_derivative && derives && !is_source && rounds < MOST_ROUNDS)
             rounds++;
     }
-    return settle_cells(ctx, e, is_source);
+    return settle_cells(e, is_source);
 }
 
-static Expr *optimise_as(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
-                         DependencyVec *deps, bool is_source) {
+void opt_passes(const OptOptions *opt, PassVec *out) {
+    for (size_t i = 0; i < opt->npasses; i++)
+        vec_push(out, pass_find(opt->passes[i]));
+    for (size_t i = 0; !opt->passes && i < pass_count(); i++)
+        if (pass_at(i)->level && pass_at(i)->level <= opt->level)
+            vec_push(out, pass_at(i));
+}
+
+static Expr *optimise_as(PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
+                         const VarVec *given, DependencyVec *deps, bool is_source) {
     DependencyVec *outer = ctx->deps;
     ctx->deps = deps;
     expr_mark_tails(e);
-    e = run_passes(ctx, e, name, given, is_source);
+    e = run_passes(ctx, passes, e, name, given, is_source);
     ctx->deps = outer;
     return e;
 }
 
+Expr *optimise_by(PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
+                  const VarVec *given, DependencyVec *deps) {
+    return optimise_as(ctx, passes, e, name, given, deps, false);
+}
+
 Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                DependencyVec *deps) {
-    return optimise_as(ctx, e, name, given, deps, false);
+    PassVec passes = {0};
+    opt_passes(ctx->opt, &passes);
+    return optimise_by(ctx, &passes, e, name, given, deps);
 }
 
 Expr *optimise_source(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                       DependencyVec *deps) {
-    return optimise_as(ctx, e, name, given, deps, true);
+    PassVec passes = {0};
+    opt_passes(ctx->opt, &passes);
+    return optimise_as(ctx, &passes, e, name, given, deps, true);
 }

@@ -17,6 +17,8 @@
 #include "types/core/core.h"
 
 struct PassCtx;
+struct Pass;
+typedef VEC(const struct Pass *) PassVec;
 
 typedef struct OptOptions {
     int level;
@@ -38,6 +40,9 @@ const char *opt_unknown_pass(const OptOptions *options);
 /* Whether any pass would run. */
 bool opt_is_on(const OptOptions *options);
 
+/* Adds the passes that code goes through, in their order: those that are named, or those of the level. */
+void opt_passes(const OptOptions *options, PassVec *out);
+
 /* What the code of an optimised function was made of besides itself: when one of these has another value,
  * the code is no longer right. */
 typedef struct Dependency {
@@ -51,7 +56,10 @@ bool dependencies_hold(const DependencyVec *deps);
  * around e, or NULL. deps: gets what the result depends on. */
 Expr *optimise(struct PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                DependencyVec *deps);
-/* The same of what is to be differentiated: without passes that make one value of several, since cotangents are added
+/* The same by these passes in the place of those that the options ask for. */
+Expr *optimise_by(struct PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
+                  const VarVec *given, DependencyVec *deps);
+/* As optimise, of what is to be differentiated: without passes that make one value of several, since cotangents are added
  * up for each. */
 Expr *optimise_source(struct PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
                       DependencyVec *deps);

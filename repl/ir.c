@@ -25,8 +25,6 @@ void session_no_such_pass(Diags *diags, const char *name) {
     diag_add_fact(d, "passes: %s", str_text(&names));
 }
 
-typedef VEC(const Pass *) PassVec;
-
 /* The passes by name, with `plan` as the last; `plan` alone follows those that code goes through. None: those of the
  * level that was asked for, else what `:ir` shows by default, where a derivative without calls is written out as the
  * thesis does. */
@@ -34,9 +32,7 @@ static bool find_passes(Session *s, const char *const *names, int n, PassVec *ou
                         Diags *diags) {
     *plan = n > 0 && strcmp(names[n - 1], "plan") == 0;
     if (*plan && --n == 0) { /* what really runs */
-        for (size_t i = 0; i < pass_count(); i++)
-            if (pass_at(i)->level && pass_at(i)->level <= s->options.opt.level)
-                vec_push(out, pass_at(i));
+        opt_passes(&s->options.opt, out);
         return true;
     }
     for (int i = 0; i < n; i++) {
@@ -56,40 +52,12 @@ static bool find_passes(Session *s, const char *const *names, int n, PassVec *ou
     return true;
 }
 
-static Expr *run_round(Session *s, Expr *e, const PassVec *passes, const Symbol *name,
-                       const VarVec *captured) {
-    s->passes.brought_derivative = false;
-    for (size_t i = 0; e && i < passes->len; i++) {
-        Expr *after = passes->data[i]->run(&s->passes, e);
-        if (after)
-            fn_note_written(after, e);
-        e = after;
-        if (!e)
-            break;
-        pass_check(&s->passes, e, captured, passes->data[i]->name);
-        pass_print_after(&s->passes, passes->data[i], name, e);
-    }
-    return e;
-}
-
-/* As code goes through them (run_passes in passes/optimise.c). */
+/* As code goes through them. */
 static Expr *run_passes(Session *s, Expr *e, const PassVec *passes, const Symbol *name) {
-    enum { MOST_ROUNDS = 4 };
     DependencyVec deps = {0};
     VarVec captured = {0};
-    bool derives = false;
-    for (size_t i = 0; i < passes->len; i++)
-        derives |= strcmp(passes->data[i]->name, "derive") == 0;
     expr_free_vars(e, &captured);
-    s->passes.deps = &deps;
-    expr_mark_tails(e);
-    for (int round = 0; round < MOST_ROUNDS; round++) {
-        e = run_round(s, e, passes, name, &captured);
-        if (!e || !derives || !s->passes.brought_derivative)
-            break;
-    }
-    s->passes.deps = NULL;
-    return e;
+    return optimise_by(&s->passes, passes, e, name, &captured, &deps);
 }
 
 /* A function literal that stays in a function becomes code of its own, and goes through the passes again when it first
