@@ -103,17 +103,28 @@ static bool is_number(Type *t) {
            (dtype_is_float(dtype) || dtype == DT_BOOL);
 }
 
-/* Whether each size of an operand is 1 or that of the result, though it may be a parameter. */
+/* Whether two tensors have one shape, whose sizes may be known to nobody. */
+static bool have_same_shape(Type *a, Type *b) {
+    a = type_resolve(a);
+    b = type_resolve(b);
+    return a->tag == TY_TENSOR && b->tag == TY_TENSOR &&
+           type_equal(a->tensor.shape, b->tensor.shape) && !type_has_vars(a->tensor.shape) &&
+           !type_has_each(a->tensor.shape);
+}
+
+/* Whether each size of an operand is 1 or that of the result. */
 static bool is_broadcast_to(Type *operand, Type *result) {
     uint32_t rank, all;
     Type **dims, **of;
     int64_t size;
+    if (have_same_shape(operand, result))
+        return true;
     if (!type_get_rank(operand, &rank, &dims) || !type_get_rank(result, &all, &of) || rank > all)
         return false;
     of += all - rank;
     for (uint32_t i = 0; i < rank; i++)
         if (!(type_get_int(dims[i], &size) && size == 1) &&
-            (type_has(dims[i], TY_ANY) || !type_equal(dims[i], of[i])))
+            (!type_equal(dims[i], of[i]) || type_has_vars(dims[i]) || type_has_each(dims[i])))
             return false;
     return true;
 }
@@ -291,14 +302,6 @@ static bool have_one_shape(Type *a, Type *b) {
            type_equal(a->tensor.shape, b->tensor.shape);
 }
 
-/* Whether both are known whole, and have one shape: then they run as one whether they read the same or not. */
-static bool have_known_shape(Type *a, Type *b) {
-    a = type_resolve(a);
-    b = type_resolve(b);
-    return a->tag == TY_TENSOR && b->tag == TY_TENSOR && core_is_closed(a) && core_is_closed(b) &&
-           type_equal(a->tensor.shape, b->tensor.shape);
-}
-
 static bool has_leaf(const Row *row, const Var *v) {
     for (size_t i = 0; i < row->leaves.len; i++)
         if (row->leaves.data[i]->kind == EXPR_VAR && row->leaves.data[i]->var == v)
@@ -369,7 +372,8 @@ static bool add_member(Row *row, Expr *let) {
         return false;
     Type *type = let->a->type, *first = row->members.len ? row->members.data[0]->a->type : NULL;
     if (first && (!have_one_shape(type, first) || is_full(row) ||
-                  !(have_known_shape(type, first) || is_related(row, let->a, &budget))))
+                  /* of one shape they run as one whether they read the same or not */
+                  !(have_same_shape(type, first) || is_related(row, let->a, &budget))))
         return false;
     size_t nodes = row->c.nodes.len, leaves = row->leaves.len;
     uint32_t entered = row->c.entered;

@@ -276,7 +276,7 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
-program("the gradient of formulas on records of vectors whose sizes are open", 5, 552000, 144000, """
+program("the gradient of formulas on records of vectors whose sizes are open", 5, 528000, 168000, """
 type Vec[s] { Vec { x: Tensor[s, float64], y: Tensor[s, float64] } }
 def turn[s](a: Tensor[s, float64], v: Vec[s]) -> Vec[s] {
   let (c, d) = (cos(a), sin(a));

@@ -198,6 +198,9 @@ bool type_has(
     TypeTag
         tag); /* whether t holds a node with this tag: TY_VAR (undetermined), TY_PARAM or TY_ANY */
 bool type_has_vars(Type *t); /* type_has(t, TY_VAR) */
+bool type_has_each(
+    Type *
+        t); /* whether a size in t is each value's own: Note [Each its own size] in types/solve/unknown.c */
 bool type_has_open_sizes(
     Type *t); /* whether t holds a variable that is neither a dtype nor an effect */
 /* A tensor whose shape is `?` as a whole, or a tuple that holds one: Note [Unknown ranks] in solver.c. */

@@ -363,6 +363,19 @@ bool type_has(Type *t, TypeTag tag) {
 
 bool type_has_vars(Type *t) { return type_has(t, TY_VAR); }
 
+bool type_has_each(Type *t) {
+    static const TypeTag open[] = {TY_ANY, TY_PARAM};
+    TypeVec found = {0};
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        type_collect(t, open[k], &seen, &found);
+    }
+    for (size_t i = 0; i < found.len; i++)
+        if (found.data[i]->param.each)
+            return true;
+    return false;
+}
+
 bool type_has_open_sizes(Type *t) {
     TypeVec vars = {0};
     Map seen = {0};
