@@ -382,7 +382,7 @@ static const Inlined *site_of_call(const Expr *fn, const Expr *call) {
 /* A copy of fn to stand in place of the call. */
 static Expr *copy_for_call(Inliner *in, Expr *fn, const Expr *call, const Inlined *site) {
     Subst s = {.site = site, .renames = true};
-    s.mono = mono_of_call(fn, call->args, call->nargs);
+    s.mono = mono_of_inlined(fn, call->args, call->nargs);
     /* the body alone: a function literal's parts would not be its activation's */
     for (uint32_t i = 0; i < fn->fn->nparams; i++) {
         Var *param = fn->fn->params[i];

@@ -8,11 +8,24 @@
 
 enum { MOST_PARAMS = 24, DEEPEST = 16 };
 
-static bool is_bound(const Mono *m, const Type *param) {
-    for (uint32_t i = 0; i < m->n; i++)
-        if (m->from[i] == param)
-            return true;
-    return false;
+static bool is_bound(const Mono *m, const Type *param) { return map_has(&m->by.done, param); }
+
+/* From now on param is `to` in the copy. */
+static void bind(Mono *m, Type *param, Type *to) {
+    vec_push(&m->from, param);
+    vec_push(&m->to, to);
+    map_set(&m->by.done, param, to);
+    m->by.mask |= param->flags;
+}
+
+/* A parameter or unknown that is another than `of`, of the same kind. */
+static Type *fresh_like(Type *of) {
+    if (of->tag == TY_ANY)
+        return type_any(of->kind, of->origin);
+    Type *fresh = type_param(of->param.name, of->kind);
+    fresh->param.dtypes = of->param.dtypes;
+    fresh->param.each = of->param.each;
+    return fresh;
 }
 
 /* A type of data, a tuple or a tensor with unknowns for the sizes that are parameters or undetermined; NULL where more
@@ -28,39 +41,43 @@ static Type *with_unknown_sizes(Type *t) {
         type_collect(t, open[k], &seen, &from);
     }
     for (size_t i = 0; i < from.len; i++) {
-        Kind kind = from.data[i]->kind;
-        if (kind != KIND_DIM && kind != KIND_SHAPE)
+        Type *size = from.data[i];
+        if (size->kind != KIND_DIM && size->kind != KIND_SHAPE)
             return NULL;
-        vec_push(&to, type_any(kind, NULL));
+        bool is_one = size->tag == TY_PARAM && !size->param.each;
+        vec_push(&to, is_one ? type_any(size->kind, NULL) : type_any_each(size->kind, NULL));
     }
     Substitution by = substitution_new(from.data, to.data, (uint32_t)from.len);
     return type_substitute_by(&by, t);
 }
 
 static void bind_param(Mono *m, Type *param, Type *is) {
-    if (m->n == MOST_PARAMS || is_bound(m, param))
+    if (m->from.len == MOST_PARAMS || is_bound(m, param))
         return;
-    Type *known = core_is_closed(is) ? type_zonk(is) : m->opens ? with_unknown_sizes(is) : NULL;
-    if (!known)
-        return;
-    m->from[m->n] = param;
-    m->to[m->n++] = known;
+    Type *known = core_is_closed(is) || (m->in_scope && !type_has_vars(is)) ? type_zonk(is)
+                  : m->opens                                                ? with_unknown_sizes(is)
+                                                                            : NULL;
+    if (known)
+        bind(m, param, known);
 }
 
-/* Notes what the parameters in `of` are where a value of type `is` stands in its place. */
+/* Notes what the parameters in `of` are where a value of type `is` stands in its place. A size that is a number there stays a
+ * name in a body that comes in the place of a call: what is wrong about it fails when it runs, where the body was written. */
 static void learn(Mono *m, Type *of, Type *is, int depth) {
     of = type_resolve(of);
     is = type_resolve(is);
     if (depth > DEEPEST || of == is || of->kind != is->kind)
         return;
-    if (of->tag == TY_PARAM) {
+    bool is_name = of->tag == TY_PARAM || (of->tag == TY_ANY && m->in_scope);
+    if (is_name && !(m->in_scope && of->param.each)) {
         uint32_t rank;
         Type **dims;
         bool whole = of->kind == KIND_TYPE || of->kind == KIND_DTYPE;
+        bool named = m->in_scope && !core_is_closed(is);
         if (of->kind == KIND_SHAPE)
-            whole = type_get_rank(is, &rank, &dims) && (rank == 0 || m->has_sizes);
+            whole = named || (type_get_rank(is, &rank, &dims) && (rank == 0 || m->has_sizes));
         if (of->kind == KIND_DIM)
-            whole = m->has_sizes;
+            whole = named || m->has_sizes;
         if (whole)
             bind_param(m, of, is);
         return;
@@ -74,7 +91,7 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
     }
     if (of->tag == TY_DATA && of->decl != is->decl)
         return;
-    bool is_shape = of->tag == TY_SHAPE && m->has_sizes;
+    bool is_shape = of->tag == TY_SHAPE && (m->in_scope || m->has_sizes);
     if (of->tag != TY_DATA && of->tag != TY_TUPLE && of->tag != TY_FN && of->tag != TY_REF &&
         !is_shape)
         return;
@@ -84,19 +101,17 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
         learn(m, of->fn.result, is->fn.result, depth + 1);
 }
 
-static Mono *mono_new(Var *const *params, Expr *const *args, uint32_t n, bool has_sizes) {
+static Mono *mono_new(Var *const *params, Expr *const *args, uint32_t n, Mono like) {
     Mono *m = mem_new(Mono);
-    m->has_sizes = has_sizes;
-    m->from = mem_new_n(Type *, MOST_PARAMS);
-    m->to = mem_new_n(Type *, MOST_PARAMS);
+    *m = like;
+    m->by = substitution_new(NULL, NULL, 0);
     for (uint32_t i = 0; i < n; i++)
         if (args[i]->type)
             learn(m, params[i]->type, args[i]->type, 0);
-    if (!m->n)
-        return NULL;
-    m->by = substitution_new(m->from, m->to, m->n);
     return m;
 }
+
+static Mono *or_null(Mono *m) { return m->from.len ? m : NULL; }
 
 Mono *mono_of_nothing(void) {
     Mono *m = mem_new(Mono);
@@ -106,57 +121,59 @@ Mono *mono_of_nothing(void) {
 
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs) {
     uint32_t n = nargs < fn->fn->nparams ? nargs : fn->fn->nparams;
-    return mono_new(fn->fn->params, args, n, false);
+    return or_null(mono_new(fn->fn->params, args, n, (Mono){0}));
 }
 
-Mono *mono_apart(const Mono *known, const Expr *fn) {
-    Mono *m = mem_new(Mono);
-    if (known)
-        *m = *known;
-    TypeVec params = {0}, from = {0}, to = {0};
+Mono *mono_of_inlined(const Expr *fn, Expr *const *args, uint32_t nargs) {
+    uint32_t n = nargs < fn->fn->nparams ? nargs : fn->fn->nparams;
+    Mono *known = mono_new(fn->fn->params, args, n, (Mono){.in_scope = true});
+    return mono_apart(known, fn);
+}
+
+Mono *mono_apart(Mono *known, const Expr *fn) {
+    Mono *m = known ? known : mono_new(NULL, NULL, 0, (Mono){0});
+    TypeVec params = {0};
     Map seen = {0};
-    for (uint32_t i = 0; i < m->n; i++) {
-        vec_push(&from, m->from[i]);
-        vec_push(&to, m->to[i]);
-    }
     for (uint32_t i = 0; i < fn->fn->nparams; i++)
         type_collect(fn->fn->params[i]->type, TY_PARAM, &seen, &params);
     type_collect(fn->fn->body->type, TY_PARAM, &seen, &params);
-    for (size_t i = 0; i < params.len; i++) {
-        Type *param = params.data[i];
-        if (is_bound(m, param))
-            continue;
-        Type *fresh = type_param(param->param.name, param->kind);
-        fresh->param.dtypes = param->param.dtypes;
-        vec_push(&from, param);
-        vec_push(&to, fresh);
-    }
-    m->from = from.data;
-    m->to = to.data;
-    m->n = (uint32_t)from.len;
-    m->by = substitution_new(m->from, m->to, m->n);
-    return m->n ? m : NULL;
-}
-
-Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
-    return mono_new(params, args, n, true);
-}
-
-Mono *mono_of_derivative(const Expr *fn, Expr *const *args, uint32_t nargs) {
-    Mono *m = mem_new(Mono);
-    m->opens = true;
-    m->from = mem_new_n(Type *, MOST_PARAMS);
-    m->to = mem_new_n(Type *, MOST_PARAMS);
-    for (uint32_t i = 0; i < nargs && i < fn->fn->nparams; i++)
-        if (args[i]->type)
-            learn(m, fn->fn->params[i]->type, args[i]->type, 0);
-    if (!m->n)
-        return NULL;
-    m->by = substitution_new(m->from, m->to, m->n);
+    for (size_t i = 0; i < params.len; i++)
+        if (!is_bound(m, params.data[i]))
+            bind(m, params.data[i], fresh_like(params.data[i]));
+    m->is_apart = true;
     return m;
 }
 
-Type *mono_type(Mono *m, Type *t) { return m && t ? type_substitute_by(&m->by, t) : t; }
+Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n) {
+    return or_null(mono_new(params, args, n, (Mono){.has_sizes = true}));
+}
+
+Mono *mono_of_derivative(const Expr *fn, Expr *const *args, uint32_t nargs) {
+    uint32_t n = nargs < fn->fn->nparams ? nargs : fn->fn->nparams;
+    return or_null(mono_new(fn->fn->params, args, n, (Mono){.opens = true}));
+}
+
+/* Gives sizes in t that nothing is known of names of the copy's own. */
+static void set_apart(Mono *m, Type *t) {
+    static const TypeTag named[] = {TY_PARAM, TY_ANY};
+    TypeVec found = {0};
+    if (!(t->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY)))
+        return;
+    for (int k = 0; k < 2; k++)
+        type_collect(t, named[k], &m->met[k], &found);
+    for (size_t i = 0; i < found.len; i++) {
+        Type *size = found.data[i];
+        bool is_size = size->kind == KIND_DIM || size->kind == KIND_SHAPE;
+        if (is_size && !is_bound(m, size) && !(size->tag == TY_ANY && size->param.each))
+            bind(m, size, fresh_like(size));
+    }
+}
+
+Type *mono_type(Mono *m, Type *t) {
+    if (m && t && m->is_apart)
+        set_apart(m, t);
+    return m && t ? type_substitute_by(&m->by, t) : t;
+}
 
 /* The type of an operator's result, where those of its arguments say it. */
 static void settle_operator(Expr *e) {

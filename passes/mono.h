@@ -13,18 +13,23 @@
 
 /* Type parameters of a function and what a call says that they are. */
 typedef struct Mono {
-    Type **from, **to;
-    uint32_t n;
+    TypeVec from, to;
     bool has_sizes; /* sizes and shapes are among them */
     bool opens;     /* what the parameters are has unknown sizes */
+    bool in_scope;  /* the copy stands where what the call's types mention is known */
+    bool is_apart;  /* sizes that the call does not say have names of the copy's own */
+    Map met[2];     /* is_apart: types in which those were looked for, parameters and unknowns */
     Substitution by;
 } Mono;
 
 /* What the arguments say of the parameters of fn. NULL where they say nothing. */
 Mono *mono_of_call(const Expr *fn, Expr *const *args, uint32_t nargs);
-/* Parameters of a copy of fn in place of those that `known`, which may be NULL, says nothing of. A copy is called within
- * copies of its own definition, too, and has their types of what it takes from them: without, both would be one parameter. */
-Mono *mono_apart(const Mono *known, const Expr *fn);
+/* The same for a body that stands in the place of the call: it has the caller's types, open as they may be, and
+ * parameters of its own where they say nothing. */
+Mono *mono_of_inlined(const Expr *fn, Expr *const *args, uint32_t nargs);
+/* Gives a copy of fn parameters and unknown sizes of its own in the place of those that `known`, which may be NULL, says
+ * nothing of. Two copies, as one within the other, would else have one name for two sizes. */
+Mono *mono_apart(Mono *known, const Expr *fn);
 /* The same of variables that stand for values of closed types: sizes of axes are known too. */
 Mono *mono_of_rows(Var *const *params, Expr *const *args, uint32_t n);
 /* Of no parameter: a copy gets the types that follow from those of its variables. */

@@ -234,9 +234,9 @@ static Instance *find_instance(const Family *family, const Key *key, const Key *
 
 static void note_types(Site *s) {
     const Mono *mono = s->vars.mono;
-    for (uint32_t i = 0; mono && i < mono->n; i++) {
-        vec_push(&s->types, mono->from[i]);
-        vec_push(&s->types, sym_intern(type_text(mono->to[i])));
+    for (size_t i = 0; mono && i < mono->from.len; i++) {
+        vec_push(&s->types, mono->from.data[i]);
+        vec_push(&s->types, sym_intern(type_text(mono->to.data[i])));
     }
 }
 

@@ -126,6 +126,15 @@ Known *known_prepared(Program *p, Expr *fn) {
     return k;
 }
 
+/* Which unknowns of a type are each value's own, as its text does not say. */
+static void add_each(Str *key, Type *t) {
+    TypeVec unknowns = {0};
+    Map seen = {0};
+    type_collect(t, TY_ANY, &seen, &unknowns);
+    for (size_t i = 0; i < unknowns.len; i++)
+        str_add_char(key, unknowns.data[i]->param.each ? '*' : '?');
+}
+
 /* Note [Functions of any record]. `def width(p) { sum(p.w) }` serves every record with a field w. Where it is
  * differentiated, the cotangent of p.w is a part of that of p, so which record p is must be known: such a function is
  * read in a copy where p has the type of the argument (passes/mono.h), one for all calls with these types. `w[0]` is the
@@ -137,11 +146,12 @@ Known *known_at_types(Program *p, Known *k, Expr *const *args, uint32_t nargs) {
         return k;
     Str key = {0};
     str_printf(&key, "%p", (const void *)k->original);
-    for (uint32_t i = 0; i < mono->n; i++) {
-        const char *type = type_text(mono->to[i]);
+    for (size_t i = 0; i < mono->from.len; i++) {
+        const char *type = type_text(mono->to.data[i]);
         if (strlen(type) > LONGEST)
             return k;
-        str_printf(&key, ", %p is %s", (const void *)mono->from[i], type);
+        str_printf(&key, ", %p is %s", (const void *)mono->from.data[i], type);
+        add_each(&key, mono->to.data[i]);
     }
     const Symbol *name = sym_intern(str_text(&key));
     Expr *copy = map_find(&p->typed, name);

@@ -137,7 +137,7 @@ Expr *inline_made(Reader *r, Expr *call) {
                       .internal = expr_is_internal(k->fn),
                       .tail = call->tail == TAIL_CALL,
                       .outer = call->inlined};
-    Subst s = {.site = site};
+    Subst s = {.site = site, .mono = mono_of_inlined(k->fn, call->args, call->nargs)};
     Build b = {call->span};
     Block block = {.b = &b};
     for (uint32_t i = 0; i < call->nargs;

@@ -276,7 +276,7 @@ let x: Tensor[(3000,), float32] = full(0.01, shape=[3000]);
 step(n, x + 0.25, x - 0.5, x * 0.75)
 """)
 
-program("the gradient of formulas on records of vectors whose sizes are open", 5, 528000, 168000, """
+program("the gradient of formulas on records of vectors whose sizes are open", 5, 528000, 144000, """
 type Vec[s] { Vec { x: Tensor[s, float64], y: Tensor[s, float64] } }
 def turn[s](a: Tensor[s, float64], v: Vec[s]) -> Vec[s] {
   let (c, d) = (cos(a), sin(a));
@@ -287,6 +287,17 @@ def twice(a: Tensor[(?,), float64]) { let u = turn(a * a, turn(a, Vec { x: a, y:
 let a: Tensor[(?,), float64] = full(0.01, shape=[n * 0 + 3000]);
 def step(k: int32, a) { if (k == 0) { a } else { step(k - 1, a - 0.001 * deriv(twice)(a)) } }
 sum(step(n, a))
+""")
+
+program("differences of records whose sizes nobody knows", 1, 24000, 0, """
+type Pair[s] { Pair { x: Tensor[s, float64], y: Tensor[s, float64] } }
+def minus[s](a: Pair[s], b: Pair[s]) -> Pair[s] { Pair { x: a.x - b.x, y: a.y - b.y } }
+def product(p: Pair[(?,)]) { let d = minus(p, minus(p, p)); d.x * d.y }
+let x: Tensor[(?,), float64] = full(0.5, shape=[n * 0 + 3000]);
+def step(k: int32, p: Pair[(?,)], z: Tensor[(?,), float64]) -> float64 {
+  if (k == 0) { sum(z) } else { step(k - 1, p, product(p)) }
+}
+step(n, Pair { x: x, y: x * 2.0 }, x)
 """)
 
 program("layers of an LSTM with diagonal weights, with gradient", 17, 6160, 4480, """
