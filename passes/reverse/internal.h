@@ -244,12 +244,14 @@ struct Instance {
     uint32_t nchoices;    /* that are being gone back through, one in the other */
     VEC(AccChange) trail; /* what accumulators were before they were changed in these */
     uint32_t nplaces;
-    Map places;       /* Var -> Place */
-    Map knowns;       /* Var -> Known */
-    Map tuples;       /* Var -> the tuple of atoms that it is */
-    Map aliases;      /* Var -> the atom it names */
-    Map made_by;      /* Var -> the step that binds it */
-    Map shapes;       /* Var -> Shape */
+    Map places;  /* Var -> Place */
+    Map knowns;  /* Var -> Known */
+    Map tuples;  /* Var -> the tuple of atoms that it is */
+    Map aliases; /* Var -> the atom it names */
+    Map made_by; /* Var -> the step that binds it */
+    Map shapes;  /* Var -> Shape */
+    Map *sizes;  /* in the types of its parameters: Note [Shapes by name]; NULL: nobody asked */
+    struct NamedShape *named_shapes;
     Map given_shapes; /* number of an operator and its arguments' shapes -> Given, of shape.c */
     Instance *around; /* of a rule: where it is applied */
     Steps *body;

@@ -11,7 +11,15 @@
  * with one Shape have the same sizes whenever both exist, as the results of an operator of arguments that have, or two rows
  * of one tensor, and what is `below` a shape was broadcast to it. Where only the shape of an operand matters, another value takes its place: the one
  * from which the shape came, of which the operand was made and which is there wherever that is, or one that the rule is
- * given. And of what a frame would hold for its shape only, a value of that shape which it holds anyway takes the place. */
+ * given. And of what a frame would hold for its shape only, a value of that shape which it holds anyway takes the place.
+ *
+ * Note [Shapes by name]. A size that stands in the types of a function's parameters is one size for as long as it runs
+ * (Note [Each its own size] in types/solve/unknown.c), so tensors whose types say one shape in such sizes have it:
+ *
+ *   def scaled[s](by: Tensor[s, float64], p: Pair[s]) { Pair { x: by * p.x, y: by * p.y } }      nothing is broadcast here
+ *
+ * A body that came in the place of a call has names of its own, but for what the call says (mono_of_inlined). Names of
+ * other sizes, as in rules, say nothing. */
 #include "passes/reverse/internal.h"
 
 #include "ops/elementwise.h"
@@ -43,6 +51,67 @@ static Shape *shape_new(Expr *like) {
     return s;
 }
 
+/* A shape that types say. */
+typedef struct NamedShape {
+    Type *type; /* of KIND_SHAPE */
+    const Shape *shape;
+    struct NamedShape *next;
+} NamedShape;
+
+static const TypeTag names[] = {TY_PARAM, TY_ANY};
+
+/* The sizes in the types of the parameters of n that are one size each. */
+static const Map *sizes_of(Instance *n) {
+    if (n->sizes)
+        return n->sizes;
+    n->sizes = mem_new(Map);
+    const Fn *f = n->is_rule ? NULL : n->fn->fn;
+    TypeVec found = {0};
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        for (uint32_t i = 0; f && i < f->nparams; i++)
+            if (type_resolve(f->params[i]->type)->tag != TY_FN)
+                type_collect(f->params[i]->type, names[k], &seen, &found);
+    }
+    for (size_t i = 0; i < found.len; i++)
+        if (!found.data[i]->param.each)
+            map_set(n->sizes, found.data[i], found.data[i]);
+    return n->sizes;
+}
+
+/* Whether all in the type of a shape is said by the parameters of n, or of functions around a rule. */
+static bool is_said(Instance *n, Type *shape) {
+    TypeVec found = {0};
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        type_collect(shape, names[k], &seen, &found);
+    }
+    for (size_t i = 0; i < found.len; i++) {
+        Instance *at = n;
+        while (at && !map_has(sizes_of(at), found.data[i]))
+            at = at->around;
+        if (!at)
+            return false;
+    }
+    return !type_has_vars(shape);
+}
+
+/* The shape that the type says; NULL where it says none. */
+static const Shape *shape_of_type(Instance *n, Type *t) {
+    t = t ? type_resolve(t) : NULL;
+    Type *type = t && t->tag == TY_TENSOR ? type_resolve(t->tensor.shape) : NULL;
+    if (!type || !is_said(n, type))
+        return NULL;
+    for (const Instance *at = n; at; at = at->around)
+        for (const NamedShape *s = at->named_shapes; s; s = s->next)
+            if (type_equal(s->type, type))
+                return s->shape;
+    NamedShape *s = mem_new(NamedShape);
+    *s = (NamedShape){type, shape_new(NULL), n->named_shapes};
+    n->named_shapes = s;
+    return s->shape;
+}
+
 const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom) {
     if (atom->kind == EXPR_LIT || type_has_rank0(atom->type))
         return &scalar;
@@ -52,9 +121,9 @@ const Shape *shape_of_atom(Instance *n, const Map *own, const Expr *atom) {
     for (const Instance *at = n; at && !s; at = at->around)
         s = map_find(&at->shapes, atom->var);
     if (!s) {
-        Shape *made = shape_new(expr_var(atom->var, atom->span));
-        map_set(&n->shapes, atom->var, made);
-        return made;
+        s = shape_of_type(n, atom->var->type);
+        s = s ? s : shape_new(expr_var(atom->var, atom->span));
+        map_set(&n->shapes, atom->var, (void *)(uintptr_t)s);
     }
     return s;
 }
@@ -170,6 +239,9 @@ const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *ar
     int like = like_argument(call);
     if (type_has_rank0(call->type))
         return &scalar;
+    const Shape *said = shape_of_type(n, call->type);
+    if (said)
+        return said;
     if (call->nsizes || !call->nargs)
         return NULL;
     if (like >= 0 && (uint32_t)like < call->nargs)
