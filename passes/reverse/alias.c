@@ -276,7 +276,6 @@ static Naming *get_naming(Way *w, const Leaving *from, const Path *at) {
     vec_push(&steps->steps, s);
     map_set(&steps->defines, s->var, s->var);
     map_set(&w->n->made_by, s->var, s);
-    w->n->asks_names = true;
     vec_push(&steps->namings, ((Naming){.path = *at, .step = s}));
     return &vec_last(&steps->namings);
 }

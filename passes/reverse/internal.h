@@ -267,7 +267,6 @@ struct Instance {
     bool is_being_made; /* one of its ways back is */
     VarVec
         kept; /* by the loops that pop frames, or where there are none by the ways back, beside these: keep_constants */
-    bool asks_names; /* its way forth reads frames */
     bool runs_again; /* for a checkpoint */
     bool replays; /* its ways back take `kept` in place of a frame: Note [Replays] in reverse.h */
     Map needed;   /* where it replays: Var, those of its variables that a way back reads */

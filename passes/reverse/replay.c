@@ -91,7 +91,8 @@ static void find_needed(Instance *n, Steps *steps) {
 
 /* ---- what it costs --------------------------------------------------------------------------- */
 
-/* Whether the parts of a tuple or record beside the one that e reads are scalars. */
+/* Whether the parts of a tuple or record beside the one that e reads are scalars. Of a frame that is not known, so what
+ * asks one which value a result is never runs again. */
 static bool keeps_little(const Expr *e) {
     const Type *t = type_resolve(e->a->type);
     bool is_record = t->tag == TY_DATA && t->decl->nctors == 1 && e->index >= 0;
@@ -222,7 +223,7 @@ static bool may_replay(Instance *n) {
     bool is_made = false;
     for (size_t i = 0; i < n->backs.len; i++)
         is_made |= n->backs.data[i]->state == BACK_MADE;
-    return is_made && !n->loops.len && !n->named.len && !n->asks_names && !n->runs_again;
+    return is_made && !n->loops.len && !n->named.len && !n->runs_again;
 }
 
 static void find_all_needed(Program *p) {

@@ -69,7 +69,6 @@ static void split_call(Instance *n, Step *s, uint32_t a, uint32_t b) {
     s->nchoices = 2;
     s->choices = choices;
     alias_forget(s->place);
-    n->asks_names = true;
     n->program->changed = true;
 }
 
