@@ -319,10 +319,8 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
 void follow_builtin(Way *w, Step *s) {
     Expr *e = s->e;
     emit_let(w->block, s->var, e, false);
-    if (!tangent_is_read(&w->n->read, s->place)) {
-        acc_set(w, s->place, NULL, ABSENT);
+    if (!tangent_is_read(&w->n->read, s->place))
         return;
-    }
     Expr **args = e->kind == EXPR_PROJ ? &e->a : e->args;
     uint32_t n = e->kind == EXPR_PROJ ? 1 : e->nargs, linear = linear_args(e);
     Expr **tangents = mem_new_n(Expr *, n + 1);

@@ -285,12 +285,8 @@ static void follow_operator(Way *w, Step *s) {
     Expr *call = s->e;
     bool identity = n->program->merges && (is_identity(call) || shape_keeps(n, call));
     emit_let(w->block, s->var, identity ? call->args[0] : call, false);
-    if (!s->place)
+    if (!s->place || !tangent_is_read(&n->read, s->place))
         return;
-    if (!tangent_is_read(&n->read, s->place)) {
-        acc_set(w, s->place, NULL, ABSENT);
-        return;
-    }
     Operation o = {.call = call, .v = b_ref(&w->build, s->var)};
     o.tangent = find_tangent_rule(n, call->a->op);
     o.derivative = env_find_rule(n->program->ctx->env, call->a->op, RULE_DERIVATIVE);
@@ -435,7 +431,6 @@ static void bind_both(Way *w, Step *s, Expr *value, Presence presence) {
 static void follow_call(Way *w, Step *s) {
     if (!tangent_is_read(&w->n->read, s->place)) {
         emit_let(w->block, s->var, s->e, false);
-        acc_set(w, s->place, NULL, ABSENT);
         return;
     }
     Expr *call = make_call(w, s);
@@ -616,7 +611,7 @@ void instance_make_tangent(Instance *n) {
     Way w = {.n = n, .block = &block, .build = {n->fn->span}};
     block.b = &w.build;
     n->is_made = true; /* before it ends: it may call itself */
-    places_reset(n);
+    places_reset(n);   /* what gets no tangent has none */
     tangents_find_read(n);
     vec_clear(&n->calls);
     uint32_t count;
@@ -624,10 +619,8 @@ void instance_make_tangent(Instance *n) {
     Var **tangents = mem_new_n(Var *, n->nslots + 1);
     for (uint32_t i = 0; i < n->nslots; i++) {
         Place *p = n->slots[i];
-        if (!is_there(n->given[i])) {
-            acc_set(&w, p, NULL, ABSENT);
+        if (!is_there(n->given[i]))
             continue;
-        }
         bool tensor = n->given[i] == PRESENT && type_resolve(p->type)->tag == TY_TENSOR;
         Var *d = params[count++] = tangents[i] = b_var(&w.build, "dx",
                                                        tensor ? p->type : b_some_type("ct"));
