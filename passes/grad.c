@@ -185,9 +185,9 @@ Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {
         plain->args[i] = primals[i];
 
     const Rule *rule = env_find_rule(t->ctx->env, op, RULE_DERIVATIVE);
-    if (!type_may_hold_float(call->type) || (rule && rule->fn && rule_is_zero(rule)))
+    if (!type_may_hold_float(call->type) || (rule && rule_is_zero(rule)))
         return block_end(&block, plain);
-    if (!rule || !rule->fn) {
+    if (!rule) {
         block_do(&block, refuse(t, &b, op, args, n));
         return block_end(&block, plain);
     }

@@ -218,8 +218,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
 
     const Rule *tangent = env_find_rule(t->ctx->env, op, RULE_TANGENT);
     const Rule *derivative = env_find_rule(t->ctx->env, op, RULE_DERIVATIVE);
-    bool has_rule = (tangent && tangent->fn) || (derivative && derivative->fn);
-    if (!has_rule) {
+    if (!tangent && !derivative) {
         Expr **check = mem_new_n(Expr *, n + 2);
         check[0] = t->tape;
         check[1] = expr_new(EXPR_STRING, type_string(), b.span);
@@ -229,12 +228,12 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
         block_do(&block, b_builtin_n(&b, "ad.refuse", check, n + 2));
         return block_end(&block, plain);
     }
-    if (!(tangent && tangent->fn) && rule_is_zero(derivative))
+    if (!tangent && rule_is_zero(derivative))
         return block_end(&block, plain);
 
     Expr *v = block_let(&block, "v", plain);
     Expr *dv;
-    if (tangent && tangent->fn) {
+    if (tangent) {
         Expr **all = mem_new_n(Expr *, 2 * n + 1);
         Block lets = {.b = &b};
         memcpy(all, primals, n * sizeof *all);
@@ -249,7 +248,7 @@ Expr *jvp_op_call(Twin *t, Expr *call, Expr **args) {
     uint32_t nwatched = 0;
     watched[nwatched++] = t->tape;
     for (uint32_t i = 0; i < n; i++)
-        if ((tangent && tangent->fn) || !rule_ignores(derivative, i))
+        if (tangent || !rule_ignores(derivative, i))
             watched[nwatched++] = args[i];
     Expr *is_active = b_builtin_n(&b, "ad.is_active", watched, nwatched);
     return block_end(&block,

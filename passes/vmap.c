@@ -475,8 +475,7 @@ static bool run_pass(PassCtx *ctx, const char *name, Expr **fn, const VarVec *gi
 static bool lacks_derivative(void *ctx, const Expr *e) {
     if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || !type_may_hold_float(e->type))
         return false;
-    const Rule *rule = env_find_rule(ctx, e->a->op, RULE_DERIVATIVE);
-    return !rule || !rule->fn;
+    return !env_find_rule(ctx, e->a->op, RULE_DERIVATIVE);
 }
 
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,

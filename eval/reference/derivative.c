@@ -492,8 +492,6 @@ bool ref_differentiate(Reference *r, const Expr *call, const Op *op, const Attrs
     const Rule *derivative = env_find_rule(r->in->env, op, RULE_DERIVATIVE);
     const Rule *forward = w->mode == AD_FORWARD ? env_find_rule(r->in->env, op, RULE_TANGENT)
                                                 : NULL;
-    derivative = derivative && derivative->fn ? derivative : NULL;
-    forward = forward && forward->fn ? forward : NULL;
     bool reaches = w->mode == AD_REVERSE || forward || !derivative;
     for (uint32_t i = 0; i < n && !reaches; i++)
         reaches = ref_is_active(args[i], w->level) && !ignores(derivative, i);

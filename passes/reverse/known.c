@@ -241,8 +241,8 @@ static void find_care(void *ctx, Expr *e) {
         if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop)
             c->found = true;
         if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP) {
-            const Rule *rule = env_find_rule(c->r->p->ctx->env, e->a->op, RULE_DERIVATIVE);
-            c->found |= (!rule || !rule->fn) && type_may_hold_float(e->type);
+            c->found |= type_may_hold_float(e->type) &&
+                        !env_find_rule(c->r->p->ctx->env, e->a->op, RULE_DERIVATIVE);
         } else if (e->kind == EXPR_GLOBAL && is_function(e->global)) {
             c->found |= !global_is_tame(c->r, e->global);
         } else if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_LET) {

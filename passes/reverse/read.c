@@ -212,13 +212,12 @@ static Expr *read_operator(Reader *r, Expr *e) {
         return same;
     const Op *op = e->a->op;
     const Rule *rule = env_find_rule(r->p->ctx->env, op, RULE_DERIVATIVE);
-    bool flows = active && type_may_hold_float(e->type) &&
-                 !(rule && rule->fn && rule_is_zero(rule));
+    bool flows = active && type_may_hold_float(e->type) && !(rule && rule_is_zero(rule));
     Expr *v = add_plain(r, "v", copy);
     merge_step(r, vec_last(&r->steps->steps));
     if (!flows)
         return v;
-    if (!rule || !rule->fn) {
+    if (!rule) {
         refuse(r, "an operator without derivative");
         return v;
     }

@@ -261,8 +261,7 @@ static Expr *tangent_of_cases(Way *w, const Operation *o) {
 
 /* The `tangent` rule of an operator; NULL: it has none. */
 static const Rule *find_tangent_rule(const Instance *n, const Op *op) {
-    const Rule *rule = env_find_rule(n->program->ctx->env, op, RULE_TANGENT);
-    return rule && rule->fn ? rule : NULL;
+    return env_find_rule(n->program->ctx->env, op, RULE_TANGENT);
 }
 
 bool tangent_ignores(const Instance *n, const Expr *call, uint32_t i) {
