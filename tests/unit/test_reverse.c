@@ -206,8 +206,10 @@ TEST(what_follows_a_choice_of_data_is_taken) {
         "def by_list(x: List[float32], c: bool) {\n"
         "  let y = if (c) { x } else { map(fn (v) { v * v }, x) };\n"
         "  match (y) { Cons(a, _) => match (x) { Cons(b, _) => a * b, Nil => a }, Nil => 0.0 } "
-        "}\n");
-    const char *const names[] = {"chosen", "by_list"};
+        "}\n"
+        "def ratio(p: Two) { p.a / p.b }\n"
+        "def given(c: bool, p: Two, q: Two) { ratio(if (c) { p } else { q }) * p.b }\n");
+    const char *const names[] = {"chosen", "by_list", "given"};
     check_all_taken(names, sizeof names / sizeof *names);
 }
 
