@@ -25,6 +25,10 @@
  * some hundred kilobytes mapped one by one get small ones, and the processor then looks up an address in its tables for
  * every few lines that a kernel reads. A block that is unmapped leaves a hole in its region; addresses do not run out.
  *
+ * Note [Spread over the lines of a page]. A cache looks for a line where some low bits of its address say, and has eight or so
+ * places there. Blocks at multiples of a page would have their elements of one number at the same places, so that a kernel
+ * that goes through twenty tensors at once loses lines before it is done with them. So each block begins at another line.
+ *
  * Note [Far from the heap]. A word that could be an address between the collector's lowest and highest block, but is none of its
  * own, may look like a pointer to a block that is made there later, so the collector makes no large block across such an
  * address, as it counts modulo 1 GB. Addresses of elements are such words where both are mapped side by side: beside
@@ -48,6 +52,8 @@ enum {
     OWN_MAPPING = 4 << 20, /* a block as large is mapped by itself */
     REGION = 32 << 20,
     LARGE_PAGE = 2 << 20,
+    PAGE = 4 << 10,
+    LINE = 64,
     NCLASSES = 192,
     COLLECTED = NCLASSES,
     WATCHED /* collected, and counted while it lives */
@@ -70,6 +76,7 @@ typedef struct Pool {
     char *chunk, *chunk_end;
     char *region, *region_end; /* Note [Large pages] */
     uint64_t mapped;           /* where the next block goes: Note [Far from the heap] */
+    size_t line;               /* where in its page the last block begins */
     size_t live, idle, limit;
     size_t since_collection, survived; /* allocated since the last, and live after it */
     size_t mark;                       /* the sum of the most bytes live of each class recently */
@@ -100,6 +107,9 @@ static size_t class_bytes(uint32_t c) {
         return (size_t)(c + 1) * 64;
     return (size_t)((c & 3) + 5) << (c / 4 - 1) << 6;
 }
+
+/* What is mapped for a block of a class above BLOCK_MAX. */
+static size_t mapped_bytes(uint32_t c) { return class_bytes(c) + PAGE; }
 
 /* Bytes that may wait in the lists: Note [Kept up to the high-water mark]. */
 static size_t idle_limit(void) {
@@ -145,6 +155,16 @@ static char *map_pages(size_t bytes) {
     return p;
 }
 
+/* A block of a class above BLOCK_MAX, which begins in the first page of what is mapped for it. */
+static void *map_block(uint32_t c) {
+    enum { STEP = 11 * LINE }; /* comes to each line, and soon to one far away */
+    char *p = map_pages(mapped_bytes(c));
+    pool.line = (pool.line + STEP) % PAGE;
+    return p ? p + pool.line : NULL;
+}
+
+static void *mapping_of(void *data) { return (char *)data - (uintptr_t)data % PAGE; }
+
 static void idle_push(uint32_t c, void *data) {
     Block *b = data;
     b->next = pool.blocks[c];
@@ -167,8 +187,8 @@ static void *block_new(uint32_t c) {
         return b;
     }
     if (bytes > BLOCK_MAX)
-        return map_pages(bytes);
-    if ((size_t)(pool.chunk_end - pool.chunk) < bytes) {
+        return map_block(c);
+    if (pool.chunk_end - pool.chunk < (ptrdiff_t)bytes) {
         char *chunk = map_pages(CHUNK); /* the rest of the old one stays unused */
         if (!chunk)
             return NULL;
@@ -176,7 +196,7 @@ static void *block_new(uint32_t c) {
         pool.chunk_end = chunk + CHUNK;
     }
     void *p = pool.chunk;
-    pool.chunk += bytes;
+    pool.chunk += bytes + (bytes / PAGE | 1) * LINE;
     return p;
 }
 
@@ -199,7 +219,7 @@ static size_t kept_of(uint32_t c, Trim trim) {
 }
 
 static void unmap(uint32_t c, void *data) {
-    munmap(data, class_bytes(c));
+    munmap(mapping_of(data), mapped_bytes(c));
     pool.idle -= class_bytes(c);
     pool.of[c].idle -= class_bytes(c);
 }
@@ -410,12 +430,13 @@ static bool block_lengthen(Buffer *b, uint32_t c) {
         return true;
     if (from <= BLOCK_MAX || c >= NCLASSES || exceeds(to - from))
         return false;
-    void *data = mremap(b->data, from, to, MREMAP_MAYMOVE);
+    void *old = mapping_of(b->data);
+    char *data = mremap(old, mapped_bytes(b->size_class), mapped_bytes(c), MREMAP_MAYMOVE);
     if (data == MAP_FAILED)
         return false;
     pool.live -= from;
     pool.of[b->size_class].live -= from;
-    b->data = data;
+    b->data = data + (uintptr_t)b->data % PAGE;
     b->size_class = c;
     pool.used[c] = true;
     count_live(c);

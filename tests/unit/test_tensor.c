@@ -207,20 +207,38 @@ TEST(rounds_map_their_memory_once) {
 
 /* tensor/buffer.c, Note [Large pages]. */
 TEST(blocks_of_half_a_megabyte_lie_side_by_side) {
-    enum { N = 8 };
+    enum { N = 8, PAGE = 4096 };
     int64_t shape[] = {544 << 10};
     Tensor *t[N];
     int beside = 0;
     for (int i = 0; i < N; i++) {
         t[i] = tensor_new(DT_U8, 1, shape);
         memset(tensor_data(t[i]), i, (size_t)shape[0]);
-        beside += i && (char *)tensor_data(t[i]) - (char *)tensor_data(t[i - 1]) == 640 << 10;
+        ptrdiff_t apart = i ? (char *)tensor_data(t[i]) - (char *)tensor_data(t[i - 1]) : 0;
+        beside += apart >= 640 << 10 && apart < (640 << 10) + 2 * PAGE;
     }
     CHECK(beside >= N - 2); /* one region may end among them */
     for (int i = 0; i < N; i++)
         CHECK_INT(((char *)tensor_data(t[i]))[shape[0] - 1], i);
     for (int i = 0; i < N; i++)
         tensor_release(t[i]);
+}
+
+/* tensor/buffer.c, Note [Spread over the lines of a page]: of blocks of a kernel few begin at one line of their pages. */
+TEST(blocks_begin_at_different_lines) {
+    enum { N = 24, LINES = 64, MOST = 4 };
+    static const int64_t sizes[] = {4096, 8000, 65536, 254744, 9 << 20};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        Tensor *t[N];
+        int at[LINES] = {0};
+        for (int i = 0; i < N; i++) {
+            t[i] = tensor_new(DT_U8, 1, &sizes[k]);
+            uintptr_t begin = (uintptr_t)tensor_data(t[i]);
+            CHECK(begin % LINES == 0 && ++at[begin / 64 % LINES] <= MOST);
+        }
+        for (int i = 0; i < N; i++)
+            tensor_release(t[i]);
+    }
 }
 
 /* Addresses of elements keep the collector from no block: Note [Far from the heap] in tensor/buffer.c. */
@@ -365,6 +383,7 @@ int main(void) {
     RUN(dropped_tensors_are_freed);
     RUN(rounds_map_their_memory_once);
     RUN(blocks_of_half_a_megabyte_lie_side_by_side);
+    RUN(blocks_begin_at_different_lines);
     RUN(large_blocks_beside_many_tensors);
     RUN(rounds_of_two_sizes_map_their_memory_once);
     RUN(tensors_are_lengthened);
