@@ -299,6 +299,7 @@ enum {
     SMALL = 30,   /* nodes of a function that is copied wherever it is called */
     LOCAL = 100,  /* of a local one that is only called: then no closure of it is made */
     ONCE = 400,   /* of one that is called once */
+    FRAME = 1000, /* of one that takes apart a frame which is made here: then no frame is made */
     GROWN = 4000, /* by how many nodes a function grows */
 };
 
@@ -328,6 +329,25 @@ static const char *find_obstacle(Inliner *in, const Expr *call, const Expr *call
     return NULL;
 }
 
+/* The tuple, as it is written, that e is known to be, or NULL. An arm that is never taken may read more than a frame has. */
+static const Expr *known_tuple(Inliner *in, Expr *e) {
+    e = inline_atom(in, e);
+    if (e->kind == EXPR_VAR)
+        return map_find(&in->tuples, e->var);
+    const Expr *whole = e->kind == EXPR_PROJ ? known_tuple(in, e->a) : NULL;
+    if (whole && (uint32_t)e->index < whole->nargs)
+        return known_tuple(in, whole->args[e->index]);
+    return e->kind == EXPR_TUPLE ? e : NULL;
+}
+
+/* Whether fn, the way back of a function, is called where the frame was made that it takes apart. */
+static bool takes_known_frame(Inliner *in, const Expr *call, const Expr *fn) {
+    for (uint32_t i = 0; i < call->nargs; i++)
+        if (fn_has_frames(fn->fn, fn->fn->params[i]) && known_tuple(in, call->args[i]))
+            return true;
+    return false;
+}
+
 /* The function whose body is to stand in place of the call; NULL where the call stays. */
 static Expr *function_to_inline(Inliner *in, Expr *call) {
     if (!in->replaces_calls || in->nested || call->kind != EXPR_CALL || call->mode || call->drop ||
@@ -347,7 +367,11 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
                 fn_is_straight(fn);
     bool is_local = callee->kind == EXPR_VAR &&
                     map_find(&in->calls, callee->var) == map_find(&in->uses, callee->var);
-    uint32_t most = once ? ONCE : is_local ? LOCAL : SMALL, n = expr_count(fn->fn->body, most);
+    uint32_t most = takes_known_frame(in, call, fn) ? FRAME
+                    : once                          ? ONCE
+                    : is_local                      ? LOCAL
+                                                    : SMALL;
+    uint32_t n = expr_count(fn->fn->body, most);
     const char *obstacle = find_obstacle(in, call, callee, fn, n, most);
     if (obstacle) {
         pass_tell(in->ctx, TOLD_LEFT, "inline", call->span, "left the call of `%s`: %s",
@@ -456,6 +480,9 @@ static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value, Expr
         map_set(&in->atoms, v, value);
         return;
     }
+    const Expr *tuple = v && !let->rec ? known_tuple(in, value) : NULL;
+    if (tuple)
+        map_set(&in->tuples, v, (void *)(uintptr_t)tuple);
     if (v && !let->rec && value->kind == EXPR_FN)
         map_set(&in->known, v, before->kind == EXPR_FN ? before : value);
     let->var = v;
