@@ -69,7 +69,7 @@
     X(MORE,         NONE, NONE,       BORROW, FRESH,   NEXT)  /* a <- result c + 1 of the OPERATOR before, a group of several */ \
     X(BUILTIN,      ROW_ARGS, NONE,   KEEP,   VALUE,   NEXT)  /* the same for a builtin */                   \
     X(DATA,         ROW_CTOR, NONE,   KEEP,   VALUE,   NEXT)  /* a <- constructor (constant operand c) of the slots from b */ \
-    X(TUPLE,        ROW_C, NONE,      KEEP,   VALUE,   NEXT)  /* a <- c slots from b; x: which items it owns, as Tuple.owned */ \
+    X(TUPLE,        ROW_C, NONE,      KEEP,   VALUE,   NEXT)  /* a <- c slots from b; x: which items it owns, of items_owned */ \
     X(PROJ,         ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- b.c */                                 \
     X(FIELD,        ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- the origin's field of b */             \
     X(UPDATE,       ONE,  ROW_ORIGIN, KEEP,   VALUE,   NEXT)  /* a <- b with the origin's fields = slots from c */ \
@@ -194,7 +194,7 @@ typedef struct Make {
  * does if the parameter of the number above OWN_IF was given to it, with OWN_CALLED if the last call's result was, or from
  * OWN_ITEM on if the frame that it took apart owned that item, of the first OWN_ITEMS behind the result. With OWN_SUM it does if
  * the tensor was a sum that only its accumulator knew until it was settled here (Note [Sums that end] in eval/own.h). */
-enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 20, OWN_PARAMS = 63, OWN_ITEMS = 16 };
+enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 20, OWN_PARAMS = 63, OWN_ITEMS = 32 };
 enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_SUM = OWN_ITEM + OWN_ITEMS, OWN_END };
 
 /* What an operator may take over of its first arguments, or a tail call gives of them to its callee. */
@@ -237,13 +237,14 @@ struct Code {
     Make *makes;
     Site *sites;
     Owners **gives;
-    int32_t *lists;    /* operands: eval/tighten.h */
-    Verify *verify;    /* what its values are compared with, or NULL */
-    bool internal;     /* its place is in the prelude or the library */
-    bool item;         /* fn is the expression of an item: no parameters, no tail calls */
-    Code *base;        /* the code of which this is a twin, or NULL */
-    VEC(Code *) twins; /* of a base: the twins that were asked for */
-    Code *twin;        /* the twin asked for last, or NULL */
+    const uint32_t *items_owned; /* which a tuple owns, as Tuple.owned; the first is none */
+    int32_t *lists;              /* operands: eval/tighten.h */
+    Verify *verify;              /* what its values are compared with, or NULL */
+    bool internal;               /* its place is in the prelude or the library */
+    bool item;                   /* fn is the expression of an item: no parameters, no tail calls */
+    Code *base;                  /* the code of which this is a twin, or NULL */
+    VEC(Code *) twins;           /* of a base: the twins that were asked for */
+    Code *twin;                  /* the twin asked for last, or NULL */
 
     /* A derivative that is code (passes/reverse/reverse.h). What stands for it has a path of its own, so
        that each call of it asks code_twin: which takes `made` where nothing differentiates the call and

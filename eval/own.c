@@ -427,7 +427,7 @@ static bool reads_item(const Owning *o, size_t at) {
 }
 
 /* Which items belong to a tuple alone: tensors that were made here and that no other slot read later holds. The first
- * is the result, where it is a frame, which the caller reads. */
+ * is the result, where it is a frame, which the caller reads. As the number of a list of Code.items_owned. */
 static uint16_t items_owned(const Owning *o, size_t at) {
     const Instr *i = &o->r->instrs.data[at];
     const int32_t *row = o->holds + (i->b >> 4);
@@ -436,9 +436,14 @@ static uint16_t items_owned(const Owning *o, size_t at) {
         bool own = owner_of(o, row[k]) == OWN_ALWAYS && !is_read_later(o, at, i->a >> 4, row[k]);
         if (own && is_alone(row, (uint32_t)i->c, (uint32_t)k) &&
             may_be_tensor(o->r->origin.data[o->made[row[k]]]->type))
-            owned |= 1u << (k - 1);
+            owned |= UINT32_C(1) << (k - 1);
     }
-    return (uint16_t)owned;
+    if (!owned || o->r->items_owned.len > UINT16_MAX)
+        return 0;
+    if (!o->r->items_owned.len)
+        vec_push(&o->r->items_owned, 0);
+    vec_push(&o->r->items_owned, owned);
+    return (uint16_t)(o->r->items_owned.len - 1);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

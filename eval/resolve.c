@@ -780,6 +780,7 @@ Resolver *resolve_code(Interp *in, Code *code, Expr *source) {
 }
 
 bool code_resolve(Interp *in, Code *code) {
+    static const uint32_t none[] = {0};
     Resolver *r = resolve_code(in, code, code_source(in, code));
     tighten_code(r);
     choose_forms(r);
@@ -791,6 +792,7 @@ bool code_resolve(Interp *in, Code *code) {
     code->makes = r->makes.data;
     code->sites = r->sites.data;
     code->gives = r->gives.data;
+    code->items_owned = r->items_owned.len ? r->items_owned.data : none;
     Instr *instrs = mem_bytes(r->instrs.len * sizeof(Instr));
     memcpy(instrs, r->instrs.data, r->instrs.len * sizeof(Instr));
     code->instrs = instrs;

@@ -24,10 +24,11 @@ typedef struct Resolver {
     VEC(struct GroupSite *) groups; /* eval/fuse.h */
     bool passes_ran;                /* tail calls are those of the function as it was written */
     VEC(Owners *) gives;
-    int32_t *lists;         /* eval/tighten.h */
-    const Expr *unverified; /* a value that is not compared with its type (verify.h), or NULL */
-    uint32_t top, max;      /* slots in use now, and at most */
-    int32_t owned;          /* the slot for what OWNED says, or -1 */
+    VEC(uint32_t) items_owned; /* from the second on: Code.items_owned */
+    int32_t *lists;            /* eval/tighten.h */
+    const Expr *unverified;    /* a value that is not compared with its type (verify.h), or NULL */
+    uint32_t top, max;         /* slots in use now, and at most */
+    int32_t owned;             /* the slot for what OWNED says, or -1 */
 } Resolver;
 
 enum { TAIL = -1 };

@@ -180,7 +180,7 @@ do_RETURN_OF : {
     const int32_t *from = code->lists + pc->b;
     const Instr *next_pc = fp[-1].pc;
     if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {
-        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R, pc->x);
+        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R, code->items_owned[pc->x]);
         f = &SLOT(pc->a);
         goto return_value;
     }
@@ -510,10 +510,10 @@ do_DATA:
 
 do_TUPLE:
     SAVE();
-    SLOT(pc->a) = owning_tuple(&SLOT(pc->b), (uint32_t)pc->c, pc->x);
+    SLOT(pc->a) = owning_tuple(&SLOT(pc->b), (uint32_t)pc->c, code->items_owned[pc->x]);
     NEXT();
 
-    TUPLE_OF(, (uint32_t)pc->c, R, pc->x)
+    TUPLE_OF(, (uint32_t)pc->c, R, code->items_owned[pc->x])
     TUPLE_OF(_2, 2, S, 0)
     TUPLE_OF(_3, 3, S, 0)
     TUPLE_OF(_4, 4, S, 0)

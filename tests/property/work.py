@@ -139,7 +139,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 283, 1257600, 933000, TREE + """
+program("a tree of 8 leaves with gradient", 283, 1249200, 941400, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
@@ -320,6 +320,22 @@ def step(k: int32, a) {
   }
 }
 sum(step(n, a))
+""")
+
+program("frames of a recursion that keep two dozen tensors", 211, 4560000, 1200000, """
+def layer(x: Tensor[(3000,), float64]) {
+  let a = sin(x); let b = cumsum(a) * x; let c = cumsum(exp(b * 0.001)); let d = cumsum(tanh(c * a)); let e = cumsum(sin(d * b));
+  let f = cumsum(e * c * 0.001); let g = cumsum(cos(f) * d); let h = cumsum(sin(g * e * 0.001)); let i = cumsum(h * f * 0.001);
+  let j = cumsum(sin(i) * g); let k = cumsum(cos(j) * h * 0.01); let l = cumsum(sin(k) * i * 0.01);
+  sin(l * j * k * 0.001)
+}
+def deep(k: int32, x: Tensor[(3000,), float64]) -> float64 {
+  if (k == 0) { sum(x) } else { sum(x) * 0.5 + deep(k - 1, layer(x)) }
+}
+def step(k: int32, x: Tensor[(3000,), float64]) -> Tensor[(3000,), float64] {
+  if (k == 0) { x } else { step(k - 1, x - 0.001 * deriv(fn (x) { deep(3, x) })(x)) }
+}
+sum(step(n, full(0.01, shape=[3000])))
 """)
 
 program("layers of an LSTM with diagonal weights, with gradient", 17, 6160, 4480, """
