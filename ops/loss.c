@@ -107,6 +107,19 @@ static bool lower_nll_loss(const OpCall *call, Tensor *const *out, Plan *plan) {
     return true;
 }
 
+static const char *blame_target(const OpCall *call) {
+    const Tensor *targets = tensor_contiguous(call->in[1]);
+    int64_t classes = call->in[0]->shape[1], ignored = attrs_int(call->attrs, "ignore_index");
+    const char *p = tensor_data(targets);
+    for (int64_t i = 0; i < targets->count; i++, p += dtype_size(targets->dtype)) {
+        int64_t class = elem_get_int(p, targets->dtype);
+        if (class != ignored && (class < 0 || class >= classes))
+            return fmt_text("target %lld is none of %lld class%s", (long long)class,
+                            (long long)classes, classes == 1 ? "" : "es");
+    }
+    return NULL;
+}
+
 static const AttrSpec nll_attrs[] = {
     {"reduction", AT_STRING, "\"mean\"",
      "\"mean\": the sum divided by that of the weights; \"sum\"; or \"none\""},
@@ -124,6 +137,7 @@ const Op op_nn_nll_loss = {
     .dtypes = DTS_FLOAT,
     .pattern = OP_OPAQUE,
     .shape = shape_nll_loss,
+    .blame_index = blame_target,
     .lower = lower_nll_loss,
     .doc = "The negative log-likelihood: of predictions (n, c, d…) those at targets (n, d…), times "
            "the\n"

@@ -157,6 +157,7 @@ const Op op_scatter_elements = {
     .dtypes = DTS_ALL,
     .pattern = OP_OPAQUE,
     .variant = BY_ELEMENTS,
+    .blame_index = blame_index_of_axis,
     .shape = shape_scatter_elements,
     .refuses_sizes = true,
     .lower = lower_scatter_elements,

@@ -342,6 +342,18 @@ static RelStatus relate_invert(Solver *s, Relation *r) {
     return rel_need_rank(s, r, 0, 1) ? done(rel_result_type(s, r, r->args[0])) : REL_FAIL;
 }
 
+static const char *blame_number(const OpCall *call) {
+    const Tensor *x = call->in[0];
+    const char *p = tensor_data(x);
+    for (int64_t i = 0, n = x->shape[0]; i < n; i++) {
+        int64_t at = elem_get_int(p + i * x->strides[0] * (int64_t)dtype_size(x->dtype), x->dtype);
+        if (at < 0 || at >= n)
+            return fmt_text("%lld is none of the places 0 to %lld", (long long)at,
+                            (long long)n - 1);
+    }
+    return NULL;
+}
+
 static bool lower_invert(const OpCall *call, Tensor *const *out, Plan *plan) {
     const Tensor *x = call->in[0];
     int64_t none = 0;
@@ -368,6 +380,7 @@ const Op op_invert_permutation = {
     .dtypes = DTS_INT,
     .pattern = OP_OPAQUE,
     .shape = shape_invert,
+    .blame_index = blame_number,
     .lower = lower_invert,
     .doc = "The permutation that undoes data: at place data[i] stands i.",
     .example = "invert_permutation([2, 0, 1])",

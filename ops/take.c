@@ -24,6 +24,30 @@ Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     return place;
 }
 
+bool find_index_outside(const Tensor *at, int64_t n, int64_t *index) {
+    const Tensor *all = tensor_contiguous(at);
+    const char *p = tensor_data(all);
+    for (int64_t i = 0; i < all->count; i++, p += dtype_size(all->dtype)) {
+        *index = elem_get_int(p, all->dtype);
+        if (*index < -n || *index >= n)
+            return true;
+    }
+    return false;
+}
+
+const char *blame_index_of_axis(const OpCall *call) {
+    const Tensor *x = call->in[0];
+    bool flat = attrs_is_none(call->attrs, "axis");
+    int axis = flat ? 0 : lower_axis(call, "axis", x->rank);
+    int64_t n = flat ? x->count : x->shape[axis], index;
+    if (!find_index_outside(call->in[1], n, &index))
+        return NULL;
+    return flat ? fmt_text("index %lld is out of range for %lld element%s", (long long)index,
+                           (long long)n, n == 1 ? "" : "s")
+                : fmt_text("index %lld is out of range for axis %d of size %lld", (long long)index,
+                           axis, (long long)n);
+}
+
 /* ---- take ------------------------------------------------------------------------------------ */
 
 typedef struct Take {
@@ -236,6 +260,7 @@ const Op op_take = {
     .pattern = OP_INJECTIVE,
     .shape = shape_take,
     .lower = lower_take,
+    .blame_index = blame_index_of_axis,
     .doc = "The parts of data along an axis that the indices name; the indices' axes replace that "
            "one.",
     .example = "take([[1, 2], [3, 4]], [1, 0, 1], axis=0)",
@@ -398,6 +423,7 @@ const Op op_gather = {
     .dtypes = DTS_ALL,
     .pattern = OP_INJECTIVE,
     .shape = shape_gather,
+    .blame_index = blame_index_of_axis,
     .refuses_sizes = true,
     .lower = lower_gather,
     .doc =
