@@ -271,15 +271,19 @@ static Template *make_template(void *ctx, Tensor *const *in, uint32_t n) {
 }
 
 /* A part at integers and ranges, read without the operator: a small one that lies together by copying it here, another
- * one by a plan of its layout. What is an error is left to the operator. */
+ * one by a plan of its layout, or, where one group reads it once, where it lies. What is an error is left to the operator. */
 static bool read_part(Interp *in, const Tensor *t, const char *spec, const Value *args, uint32_t n,
-                      Value *out) {
+                      bool once, Value *out) {
     SliceView part;
     int64_t count;
     if (!index_part_find(t, spec, args, n, &part))
         return false;
-    if (!index_part_is_small(&part, t->dtype, &count))
-        return index_part_copy(in, t, &part, out) == KERNEL_DONE;
+    if (!index_part_is_small(&part, t->dtype, &count)) {
+        if (!once)
+            return index_part_copy(in, t, &part, out) == KERNEL_DONE;
+        *out = index_part_view(t, &part);
+        return true;
+    }
     const char *from = index_part_data(t, &part);
     if (!part.rank) {
         *out = dtype_is_float(t->dtype) ? value_float(t->dtype, elem_get_float(from, t->dtype))
@@ -336,7 +340,7 @@ static bool apply_to_part(Interp *in, const Site *site, const Value *args, uint6
     const Tuple *at = args[1].p;
     const char *spec = site->attrs->values[0].text;
     if (op != &op_index_set)
-        return read_part(in, args[0].p, spec, at->items, at->n, out);
+        return read_part(in, args[0].p, spec, at->items, at->n, site->read_once, out);
     if (!(dying & 1) || !write_part(in, args[0].p, spec, at, args[2]))
         return false;
     in->stats.in_place++;
@@ -454,7 +458,7 @@ bool stack_tensors(Interp *in, Expr *origin, const Value *items, uint32_t n, Val
 
 bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value *out) {
     const char *spec = origin->attrs && origin->attrs->values ? origin->attrs->values[0].text : "i";
-    if (base.tag == VAL_TENSOR && read_part(in, base.p, spec, args, origin->nargs, out))
+    if (base.tag == VAL_TENSOR && read_part(in, base.p, spec, args, origin->nargs, false, out))
         return true;
     if (base.tag == VAL_TUPLE) {
         const Tuple *t = base.p;

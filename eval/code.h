@@ -218,6 +218,7 @@ typedef struct Site {
     const Expr *call;        /* for messages; may be NULL */
     bool spread;             /* the arguments are the items of the call's one argument, a tuple */
     bool only_checks;        /* its result is not read, only whether it has one */
+    bool read_once;          /* its result is read by one group and by nothing else */
     Owners *owners;          /* or NULL */
     uint64_t alone;          /* a bit for each that has an owner and is no other argument, too */
     uint32_t spent; /* which argument is a tuple that was made for it, from 1; 0: none is */

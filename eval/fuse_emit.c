@@ -27,6 +27,20 @@ void resolve_check(Resolver *r, Expr *e) {
     r->top = mark;
 }
 
+/* Puts the values that a group reads in a row. A part of a tensor that it alone reads, once, is no copy but a view:
+ * Note [Parts that one group reads] in eval/index_part.h. */
+static int32_t resolve_leaves(Resolver *r, const Group *g, const ExprVec *leaves) {
+    size_t begin = r->sites.len;
+    int32_t first = resolve_args(r, leaves->data, (uint32_t)leaves->len);
+    for (uint32_t i = 0; i < g->nnodes; i++)
+        if (reads_again(g->nodes[i].site.call))
+            return first;
+    for (size_t s = begin; s < r->sites.len; s++)
+        for (size_t i = 0; i < leaves->len; i++)
+            r->sites.data[s].read_once |= r->sites.data[s].call == leaves->data[i];
+    return first;
+}
+
 bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
     ExprVec leaves = {0};
     Group *g = r->code->verify ? NULL : fuse_group(r, e, &leaves);
@@ -34,7 +48,7 @@ bool resolve_fused(Resolver *r, Expr *e, int32_t dst) {
         return false;
     uint32_t mark = r->top;
     int32_t to = result_slot(r, dst);
-    int32_t first = resolve_args(r, leaves.data, (uint32_t)leaves.len);
+    int32_t first = resolve_leaves(r, g, &leaves);
     Site s = {.op = e->a->op,
               .attrs = e->attrs,
               .type = e->type,
@@ -59,7 +73,7 @@ Expr *resolve_row(Resolver *r, Expr *e) {
     for (uint32_t i = 0; i < row.nresults; i++)
         to[i] = slot_new(r);
     uint32_t mark = r->top;
-    int32_t first = resolve_args(r, row.leaves.data, (uint32_t)row.leaves.len);
+    int32_t first = resolve_leaves(r, g, &row.leaves);
     Expr *last = row.results[0]->a;
     Site s = {.op = last->a->op,
               .attrs = last->attrs,

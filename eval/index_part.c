@@ -155,13 +155,13 @@ static Template *make_add(void *ctx, Tensor *const *in, uint32_t n) {
     return make_put(in[0], in, true);
 }
 
-static Value view_of(const Tensor *t, const SliceView *part) {
+Value index_part_view(const Tensor *t, const SliceView *part) {
     Tensor *view = tensor_view(t, part->rank, part->shape, part->strides, part->offset);
     return (Value){.tag = VAL_TENSOR, .p = view};
 }
 
 int32_t index_part_copy(Interp *in, const Tensor *t, const SliceView *part, Value *out) {
-    Value view = view_of(t, part);
+    Value view = index_part_view(t, part);
     PlanCall call = {.what = &op_index};
     int32_t status = plans_run(in, &call, &view, 1, make_copy, NULL, out);
     tensor_drop(view.p);
@@ -169,7 +169,7 @@ int32_t index_part_copy(Interp *in, const Tensor *t, const SliceView *part, Valu
 }
 
 int32_t index_part_put(Interp *in, Tensor *t, const SliceView *part, Value from, bool add) {
-    Value args[] = {view_of(t, part), from}, none;
+    Value args[] = {index_part_view(t, part), from}, none;
     PlanCall call = {.what = add ? &op_index_add : &op_index_set};
     if (t->buffer->packed)
         packed_forget(t->buffer);

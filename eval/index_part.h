@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of tensors at an index of integers and ranges, which say where they lie: reading a small one, or adding to it, costs
- * less than a launch, and where any other lies is an operand that plans are kept for (eval/plans.h). */
+ * less than a launch, and where any other lies is an operand that plans are kept for (eval/plans.h).
+ *
+ * Note [Parts that one group reads]. `t[:, 0] * 2.0 + t[:, 1]` reads the columns where they lie. A part is a view only
+ * there, since a view keeps the whole tensor in memory, and what would be written over it is copied. What reads its
+ * operands more than once, as a product does, gets a copy that lies together. */
 #ifndef RELAY_EVAL_INDEX_PART_H
 #define RELAY_EVAL_INDEX_PART_H
 
@@ -22,6 +26,8 @@ static inline char *index_part_data(const Tensor *t, const SliceView *part) {
 /* Whether v is of that dtype and a tensor of the part's shape, or one element. */
 bool index_part_fits(const SliceView *part, DType dtype, Value v);
 
+/* A tensor that shares the part's elements. */
+Value index_part_view(const Tensor *t, const SliceView *part);
 /* Copies the part; gives a kernel status. */
 int32_t index_part_copy(Interp *in, const Tensor *t, const SliceView *part, Value *out);
 

@@ -338,6 +338,13 @@ def step(k: int32, x: Tensor[(3000,), float64]) -> Tensor[(3000,), float64] {
 sum(step(n, full(0.01, shape=[3000])))
 """)
 
+program("a formula on columns of a table, which it updates", 2, 8000, 0, """
+def step(k: int32, t: Tensor[(1000, 8), float64]) -> float64 {
+  if (k == 0) { sum(t) } else { step(k - 1, { t with [:, 0] = t[:, 0] * t[:, 1] + t[:, 2] * 0.5 - t[:, 3] }) }
+}
+step(n, full(0.5, shape=[1000, 8]))
+""")
+
 program("layers of an LSTM with diagonal weights, with gradient", 17, 6160, 4480, """
 def layer(x, (p, (hidden, cell))) {
   let forget = sigmoid(x * p[0, 0] + p[1, 0]);
@@ -381,7 +388,7 @@ def step(k: int32, x: Tensor[(4,), float64]) -> Tensor[(4,), float64] {
 sum(step(n, full(0.5, shape=[4])))
 """)
 
-program("points on triangles, whose corners are taken by an index, and the Jacobian by a move of all", 29, 12233, 2664, """
+program("points on triangles, whose corners are taken by an index, and the Jacobian by a move of all", 26, 11993, 2664, """
 let vertices: Tensor[(50, 3), float64] = full(0.5, shape=[50, 3]);
 let corners: Tensor[(20, 3), int32] = full(7, shape=[20, 3]);
 let us: Tensor[(20, 2), float64] = full(0.25, shape=[20, 2]);
