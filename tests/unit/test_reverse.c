@@ -231,6 +231,21 @@ TEST(functions_are_made_once) {
     kind = GRAD_VJP;
 }
 
+static bool is_made_straight(void *ctx, const Expr *e) {
+    (void)ctx;
+    return e->kind == EXPR_GLOBAL && e->global->value && e->global->value->kind == EXPR_FN &&
+           e->global->value->fn->is_straight;
+}
+
+/* What calls itself by way of another function does not stand in place of its calls. */
+TEST(functions_that_call_each_other_are_not_straight) {
+    run("def once(x: float32) { x * x }\n"
+        "def down(x: float32, n: int32) -> float32 { if (n == 0) { x } else { sin(up(x, n)) } }\n"
+        "def up(x: float32, n: int32) -> float32 { cos(down(x * x, n - 1)) }\n");
+    CHECK(expr_any(derive("once")->fn, is_made_straight, NULL));
+    CHECK(!expr_any(derive("down")->fn, is_made_straight, NULL));
+}
+
 /* The code of a function is kept for each set of functions that its closures captured. */
 TEST(code_is_kept_by_what_is_captured) {
     run("def line(x: float32) { x * 3.0 }\n"
@@ -321,6 +336,7 @@ int main(void) {
     RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
     RUN(what_follows_a_choice_of_data_is_taken);
     RUN(functions_are_made_once);
+    RUN(functions_that_call_each_other_are_not_straight);
     RUN(code_is_kept_by_what_is_captured);
     RUN(a_function_is_prepared_once);
     RUN(shared_code_is_looked_at_once);
