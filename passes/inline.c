@@ -162,6 +162,7 @@ Expr *inline_known_literal(Inliner *in, Expr *e) {
 
 typedef struct Count {
     uint32_t n, most;
+    bool parts_are_names; /* a part that is read counts as one node */
 } Count;
 
 static void count_node(void *ctx, Expr *e) {
@@ -170,12 +171,13 @@ static void count_node(void *ctx, Expr *e) {
         c->n++;
         count_node(c, e->a);
     }
-    if (c->n++ < c->most)
+    bool is_name = c->parts_are_names && (e->kind == EXPR_FIELD || e->kind == EXPR_PROJ);
+    if (c->n++ < c->most && !is_name)
         expr_each_child(e, count_node, c);
 }
 
 uint32_t expr_count(Expr *e, uint32_t most) {
-    Count c = {0, most};
+    Count c = {.most = most};
     count_node(&c, e);
     return c.n < most ? c.n : most;
 }
@@ -329,23 +331,36 @@ static const char *find_obstacle(Inliner *in, const Expr *call, const Expr *call
     return NULL;
 }
 
-/* The tuple, as it is written, that e is known to be, or NULL. An arm that is never taken may read more than a frame has. */
-static const Expr *known_tuple(Inliner *in, Expr *e) {
+/* The tuple or data, as it is written, that e is known to be, or NULL. An arm that is never taken may read more than a frame
+ * has. */
+static const Expr *known_data(Inliner *in, Expr *e) {
     e = inline_atom(in, e);
     if (e->kind == EXPR_VAR)
-        return map_find(&in->tuples, e->var);
-    const Expr *whole = e->kind == EXPR_PROJ ? known_tuple(in, e->a) : NULL;
+        return map_find(&in->data, e->var);
+    if (expr_calls_builtin(e, "ad.dense")) /* which fold takes away where nothing is absent */
+        return known_data(in, e->args[1]);
+    const Expr *whole = e->kind == EXPR_PROJ ? known_data(in, e->a) : NULL;
     if (whole && (uint32_t)e->index < whole->nargs)
-        return known_tuple(in, whole->args[e->index]);
-    return e->kind == EXPR_TUPLE ? e : NULL;
+        return known_data(in, whole->args[e->index]);
+    bool is_data = e->kind == EXPR_TUPLE || (e->kind == EXPR_CALL && e->a->kind == EXPR_CTOR);
+    return is_data && e->nargs ? e : NULL;
 }
 
 /* Whether fn, the way back of a function, is called where the frame was made that it takes apart. */
 static bool takes_known_frame(Inliner *in, const Expr *call, const Expr *fn) {
     for (uint32_t i = 0; i < call->nargs; i++)
-        if (fn_has_frames(fn->fn, fn->fn->params[i]) && known_tuple(in, call->args[i]))
+        if (fn_has_frames(fn->fn, fn->fn->params[i]) && known_data(in, call->args[i]))
             return true;
     return false;
+}
+
+/* Nodes of the body of fn in place of the call. What is read of data that is made here is as good as a name there. */
+static uint32_t count_in_place(Inliner *in, const Expr *call, const Expr *fn, uint32_t most) {
+    Count c = {.most = most};
+    for (uint32_t i = 0; i < call->nargs; i++)
+        c.parts_are_names |= known_data(in, call->args[i]) != NULL;
+    count_node(&c, fn->fn->body);
+    return c.n < most ? c.n : most;
 }
 
 /* The function whose body is to stand in place of the call; NULL where the call stays. */
@@ -371,7 +386,7 @@ static Expr *function_to_inline(Inliner *in, Expr *call) {
                     : once                          ? ONCE
                     : is_local                      ? LOCAL
                                                     : SMALL;
-    uint32_t n = expr_count(fn->fn->body, most);
+    uint32_t n = count_in_place(in, call, fn, most);
     const char *obstacle = find_obstacle(in, call, callee, fn, n, most);
     if (obstacle) {
         pass_tell(in->ctx, TOLD_LEFT, "inline", call->span, "left the call of `%s`: %s",
@@ -480,9 +495,9 @@ static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value, Expr
         map_set(&in->atoms, v, value);
         return;
     }
-    const Expr *tuple = v && !let->rec ? known_tuple(in, value) : NULL;
-    if (tuple)
-        map_set(&in->tuples, v, (void *)(uintptr_t)tuple);
+    const Expr *data = v && !let->rec ? known_data(in, value) : NULL;
+    if (data)
+        map_set(&in->data, v, (void *)(uintptr_t)data);
     if (v && !let->rec && value->kind == EXPR_FN)
         map_set(&in->known, v, before->kind == EXPR_FN ? before : value);
     let->var = v;

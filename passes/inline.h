@@ -13,7 +13,7 @@ typedef struct Inliner {
     Map atoms;  /* Var -> the name or literal that stands for it */
     Map taken;  /* the function literals whose binders already stand in the result */
     Map known;  /* Var -> the function literal that a `let` or a call binds it to */
-    Map tuples; /* Var -> the tuple that it is */
+    Map data;   /* Var -> the tuple or data that it is */
     Map locals; /* Var of a `let` of a function literal that is called -> the `let` */
     Map uses;   /* Var -> how often it is mentioned */
     Map calls; /* Var -> how often of those it is called, not within a function literal other than its own */
