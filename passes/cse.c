@@ -218,6 +218,12 @@ static Expr *argument_that_is_value(Finder *f, const Expr *e) {
 
 static Expr *find_child(void *ctx, Expr *child) { return find(ctx, child); }
 
+/* A tuple that is written as an operator's argument is never made (own_spreads in eval/own.h): it gets no name, so that its
+ * items are given back. */
+static Expr *find_items(void *ctx, Expr *child) {
+    return child->kind == EXPR_TUPLE ? expr_map_children(child, find_child, ctx) : find(ctx, child);
+}
+
 static Expr *name_at(Var *v, const Expr *use) {
     Expr *name = expr_var(v, use->span);
     name->type = use->type;
@@ -380,7 +386,8 @@ static Expr *find_form(Finder *f, Expr *e) {
         f->nested--;
         return copy;
     }
-    Expr *result = expr_map_children(e, find_child, f);
+    bool spreads = e->kind == EXPR_CALL && e->a->kind == EXPR_OP && e->nargs == 1;
+    Expr *result = expr_map_children(e, spreads ? find_items : find_child, f);
     return !f->nested && is_looked_up(result) && may_share(f, result) ? find_again(f, result)
                                                                       : result;
 }
