@@ -487,9 +487,10 @@ bool apply_index(Interp *in, Expr *origin, Value base, const Value *args, Value 
 /* ---- what instructions leave to this file ---------------------------------------------------- */
 
 static bool is_owned(const Interp *in, uint32_t owner) {
-    return owner == OWN_ALWAYS || (owner >= OWN_ITEM ? in->owned_items >> (owner - OWN_ITEM) & 1
-                                   : owner >= OWN_IF ? in->owned >> (owner - OWN_IF) & 1
-                                                     : 0);
+    return owner == OWN_ALWAYS ||
+           (owner >= OWN_ITEM ? (uint64_t)in->owned_items >> (owner - OWN_ITEM) & 1
+            : owner >= OWN_IF ? in->owned >> (owner - OWN_IF) & 1
+                              : 0);
 }
 
 uint64_t owned_perhaps(const Interp *in, const Owners *o) {

@@ -139,7 +139,7 @@ def nodes(k: int32, l: State, r: State) -> State { if (k == 0) { l } else { node
 let at = leaf(cell, xs[1]);
 sum(nodes(n, at, at).h)
 """)
-program("a tree of 8 leaves with gradient", 283, 1249200, 941400, TREE + """
+program("a tree of 8 leaves with gradient", 283, 1257600, 933000, TREE + """
 def make(lo: int32, hi: int32) -> Parse {
   if (hi - lo == 1) { Word(lo) } else { let m = (lo + hi) / 2; Phrase(make(lo, m), make(m, hi)) }
 }
