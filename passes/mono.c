@@ -95,10 +95,13 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
     if (of->tag != TY_DATA && of->tag != TY_TUPLE && of->tag != TY_FN && of->tag != TY_REF &&
         !is_shape)
         return;
+    bool in_scope = m->in_scope;
+    m->in_scope &= of->tag != TY_FN; /* each call of a function has sizes of its own */
     for (uint32_t i = 0; i < of->nargs; i++)
         learn(m, of->args[i], is->args[i], depth + 1);
     if (of->tag == TY_FN)
         learn(m, of->fn.result, is->fn.result, depth + 1);
+    m->in_scope = in_scope;
 }
 
 static Mono *mono_new(Var *const *params, Expr *const *args, uint32_t n, Mono like) {
