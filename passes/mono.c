@@ -158,12 +158,10 @@ Mono *mono_of_derivative(const Expr *fn, Expr *const *args, uint32_t nargs) {
 
 /* Gives sizes in t that nothing is known of names of the copy's own. */
 static void set_apart(Mono *m, Type *t) {
-    static const TypeTag named[] = {TY_PARAM, TY_ANY};
     TypeVec found = {0};
     if (!(t->flags & (TYPE_HAS_PARAMS | TYPE_HAS_ANY)))
         return;
-    for (int k = 0; k < 2; k++)
-        type_collect(t, named[k], &m->met[k], &found);
+    type_collect_names(t, m->met, &found);
     for (size_t i = 0; i < found.len; i++) {
         Type *size = found.data[i];
         bool is_size = size->kind == KIND_DIM || size->kind == KIND_SHAPE;

@@ -58,8 +58,6 @@ typedef struct NamedShape {
     struct NamedShape *next;
 } NamedShape;
 
-static const TypeTag names[] = {TY_PARAM, TY_ANY};
-
 /* The sizes in the types of the parameters of n that are one size each. */
 static const Map *sizes_of(Instance *n) {
     if (n->sizes)
@@ -67,12 +65,10 @@ static const Map *sizes_of(Instance *n) {
     n->sizes = mem_new(Map);
     const Fn *f = n->is_rule ? NULL : n->fn->fn;
     TypeVec found = {0};
-    for (int k = 0; k < 2; k++) {
-        Map seen = {0};
-        for (uint32_t i = 0; f && i < f->nparams; i++)
-            if (type_resolve(f->params[i]->type)->tag != TY_FN)
-                type_collect(f->params[i]->type, names[k], &seen, &found);
-    }
+    Map seen[2] = {0};
+    for (uint32_t i = 0; f && i < f->nparams; i++)
+        if (type_resolve(f->params[i]->type)->tag != TY_FN)
+            type_collect_names(f->params[i]->type, seen, &found);
     for (size_t i = 0; i < found.len; i++)
         if (!found.data[i]->param.each)
             map_set(n->sizes, found.data[i], found.data[i]);
@@ -82,10 +78,7 @@ static const Map *sizes_of(Instance *n) {
 /* Whether all in the type of a shape is said by the parameters of n, or of functions around a rule. */
 static bool is_said(Instance *n, Type *shape) {
     TypeVec found = {0};
-    for (int k = 0; k < 2; k++) {
-        Map seen = {0};
-        type_collect(shape, names[k], &seen, &found);
-    }
+    type_collect_names(shape, (Map[2]){0}, &found);
     for (size_t i = 0; i < found.len; i++) {
         Instance *at = n;
         while (at && !map_has(sizes_of(at), found.data[i]))

@@ -193,14 +193,15 @@ void type_each_part(const Type *t, void (*visit)(void *ctx, Type *part), void *c
 /* Each variable (TY_VAR, undetermined), parameter (TY_PARAM) or unknown (TY_ANY) of t, once, in order,
  * links followed. Every node entered goes into `seen`, and none that is there already is entered. */
 void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out);
+/* The parameters of t, and then its unknowns: all that is named and not known. seen: one map for each. */
+void type_collect_names(Type *t, Map seen[2], TypeVec *out);
 bool type_has(
     Type *t,
     TypeTag
         tag); /* whether t holds a node with this tag: TY_VAR (undetermined), TY_PARAM or TY_ANY */
 bool type_has_vars(Type *t); /* type_has(t, TY_VAR) */
-bool type_has_each(
-    Type *
-        t); /* whether a size in t is each value's own: Note [Each its own size] in types/solve/unknown.c */
+/* Whether a size in t is each value's own: Note [Each its own size] in types/solve/unknown.c. */
+bool type_has_each(Type *t);
 bool type_has_open_sizes(
     Type *t); /* whether t holds a variable that is neither a dtype nor an effect */
 /* A tensor whose shape is `?` as a whole, or a tuple that holds one: Note [Unknown ranks] in solver.c. */

@@ -363,13 +363,14 @@ bool type_has(Type *t, TypeTag tag) {
 
 bool type_has_vars(Type *t) { return type_has(t, TY_VAR); }
 
+void type_collect_names(Type *t, Map seen[2], TypeVec *out) {
+    type_collect(t, TY_PARAM, &seen[0], out);
+    type_collect(t, TY_ANY, &seen[1], out);
+}
+
 bool type_has_each(Type *t) {
-    static const TypeTag open[] = {TY_ANY, TY_PARAM};
     TypeVec found = {0};
-    for (int k = 0; k < 2; k++) {
-        Map seen = {0};
-        type_collect(t, open[k], &seen, &found);
-    }
+    type_collect_names(t, (Map[2]){0}, &found);
     for (size_t i = 0; i < found.len; i++)
         if (found.data[i]->param.each)
             return true;
