@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/gather.h"
 #include "ops/relate/structured.h"
 
 /* predictions (n, c, d…), targets (n, d…), weights (c,). */
@@ -108,16 +109,11 @@ static bool lower_nll_loss(const OpCall *call, Tensor *const *out, Plan *plan) {
 }
 
 static const char *blame_target(const OpCall *call) {
-    const Tensor *targets = tensor_contiguous(call->in[1]);
-    int64_t classes = call->in[0]->shape[1], ignored = attrs_int(call->attrs, "ignore_index");
-    const char *p = tensor_data(targets);
-    for (int64_t i = 0; i < targets->count; i++, p += dtype_size(targets->dtype)) {
-        int64_t class = elem_get_int(p, targets->dtype);
-        if (class != ignored && (class < 0 || class >= classes))
-            return fmt_text("target %lld is none of %lld class%s", (long long)class,
-                            (long long)classes, classes == 1 ? "" : "es");
-    }
-    return NULL;
+    int64_t n = call->in[0]->shape[1], ignored = attrs_int(call->attrs, "ignore_index"), target;
+    return find_index_outside(call->in[1], 0, n, ignored, &target)
+               ? fmt_text("target %lld is none of %lld class%s", (long long)target, (long long)n,
+                          n == 1 ? "" : "es")
+               : NULL;
 }
 
 static const AttrSpec nll_attrs[] = {

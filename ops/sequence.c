@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "ops/gather.h"
 #include "ops/relate/solve.h"
 
 /* A vector along one axis of a step's domain, or a scalar (axis < 0). */
@@ -343,15 +344,10 @@ static RelStatus relate_invert(Solver *s, Relation *r) {
 }
 
 static const char *blame_number(const OpCall *call) {
-    const Tensor *x = call->in[0];
-    const char *p = tensor_data(x);
-    for (int64_t i = 0, n = x->shape[0]; i < n; i++) {
-        int64_t at = elem_get_int(p + i * x->strides[0] * (int64_t)dtype_size(x->dtype), x->dtype);
-        if (at < 0 || at >= n)
-            return fmt_text("%lld is none of the places 0 to %lld", (long long)at,
-                            (long long)n - 1);
-    }
-    return NULL;
+    int64_t n = call->in[0]->shape[0], at;
+    return find_index_outside(call->in[0], 0, n, 0, &at)
+               ? fmt_text("%lld is none of the places 0 to %lld", (long long)at, (long long)n - 1)
+               : NULL;
 }
 
 static bool lower_invert(const OpCall *call, Tensor *const *out, Plan *plan) {
