@@ -28,6 +28,7 @@
     X(CALL,         ONE,  ROW_X,      KEEP,   CALLED,  NEXT)  /* a <- b(slots from c); x arguments; the callee's twin at this code's path */ \
     X(CALL_GLOBAL,  NONE, ROW_X,      KEEP,   CALLED,  NEXT)  /* the same, b a global, a constant */         \
     X(PATH,         NONE, NONE,       BORROW, NOTHING, NEXT)  /* the CALL or TAIL that follows asks for the twin at path b (constant operand) */ \
+    X(GIVE,         NONE, NONE,       BORROW, NOTHING, NEXT)  /* the CALL that follows, or its PATH, gives arguments to the callee: number a of Owners */ \
     X(TAIL,         ONE,  ROW_X,      KEEP,   NOTHING, END)   /* b(slots from c), x arguments; no frame is kept; a & 1: the user's call; a >> 1: Owners */ \
     X(TAIL_GLOBAL,  NONE, ROW_X,      KEEP,   NOTHING, END)                                                  \
     X(HOLE,         ANY,  ANY,        KEEP,   NOTHING, NEXT)  /* the tail call that follows gives the last field of data c, a part of b; moves the activation */ \
@@ -197,7 +198,7 @@ typedef struct Make {
 enum { OWN_NOT, OWN_ALWAYS, OWN_IF, OWN_ARGS = 20, OWN_PARAMS = 63, OWN_ITEMS = 32 };
 enum { OWN_CALLED = OWN_IF + OWN_PARAMS, OWN_ITEM, OWN_SUM = OWN_ITEM + OWN_ITEMS, OWN_END };
 
-/* What an operator may take over of its first arguments, or a tail call gives of them to its callee. */
+/* What an operator may take over of its first arguments, or a call gives of them to its callee. */
 typedef struct Owners {
     uint64_t always,
         perhaps; /* a bit for each that is the activation's own, and for each whose owner is asked */

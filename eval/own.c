@@ -210,11 +210,18 @@ static uint32_t owner_of(const Owning *o, int32_t tensor) {
                                      : OWN_ALWAYS;
 }
 
-/* The first of the moves that put a tail call's arguments in their places, or the instruction. */
+static bool is_tail_call(const Instr *i) { return i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL; }
+
+static bool is_call(const Instr *i) { return i->op == CODE_CALL || i->op == CODE_CALL_GLOBAL; }
+
+/* The first of the moves that put a tail call's arguments in their places, or the instruction, with the path that a call
+ * asks for. */
 static size_t first_move(const Owning *o, size_t at) {
-    bool is_tail = o->r->instrs.data[at].op == CODE_TAIL ||
-                   o->r->instrs.data[at].op == CODE_TAIL_GLOBAL;
-    while (is_tail && at > 0 && !o->arrived[at] && o->r->instrs.data[at - 1].op == CODE_MOVE)
+    const Instr *all = o->r->instrs.data;
+    bool is_tail = is_tail_call(&all[at]);
+    if (at > 0 && all[at - 1].op == CODE_PATH)
+        at--;
+    while (is_tail && at > 0 && !o->arrived[at] && all[at - 1].op == CODE_MOVE)
         at--;
     return at;
 }
@@ -298,28 +305,6 @@ static void own_operands(Owning *o, size_t at, int32_t to) {
     }
 }
 
-/* Whether an argument of a call is of a type without tensors that could be written over. */
-static bool is_scalar(const Expr *call, uint32_t k) {
-    return call->kind == EXPR_CALL && k < call->nargs && call->args[k]->type &&
-           type_has_rank0(call->args[k]->type);
-}
-
-/* The arguments that a tail call hands over: each tensor that stands in one argument alone. */
-static void give_arguments(Owning *o, size_t at) {
-    Instr *i = &o->r->instrs.data[at];
-    const int32_t *row = o->holds + (i->c >> 4);
-    Owners *gives = NULL;
-    for (uint32_t k = 0; k < i->x && k < OWN_PARAMS; k++)
-        if (row[k] > 0 && is_alone(row, i->x, k) && !is_scalar(o->r->origin.data[at], k))
-            add_owner(&gives, k, take(o, at, row[k]));
-    if (gives) {
-        vec_push(&o->r->gives, gives);
-        i->a |= (int32_t)o->r->gives.len << 1;
-    }
-}
-
-/* ---- what a tail call leaves behind ---------------------------------------------------------- */
-
 /* Whether a value of type t may be a tensor that is worth giving back. */
 static bool may_be_tensor(Type *t) {
     uint32_t rank;
@@ -328,6 +313,36 @@ static bool may_be_tensor(Type *t) {
     return t && (t->tag == TY_PARAM ||
                  (t->tag == TY_TENSOR && (!type_get_rank(t, &rank, &dims) || rank > 0)));
 }
+
+/* Whether argument k of a call may be such a tensor. */
+static bool may_be_given(const Expr *call, uint32_t k) {
+    bool is_known = call->kind == EXPR_CALL && k < call->nargs && call->args[k]->type;
+    return !is_known || may_be_tensor(call->args[k]->type);
+}
+
+/* The arguments that a call hands over: each tensor that stands in one argument alone, and that nothing reads later. */
+static void give_arguments(Owning *o, size_t at) {
+    Instr *i = &o->r->instrs.data[at];
+    const int32_t *row = o->holds + (i->c >> 4);
+    Owners *gives = NULL;
+    for (uint32_t k = 0; k < i->x && k < OWN_PARAMS; k++) {
+        bool is_last = is_tail_call(i) || !is_read_later(o, at, written(i), row[k]);
+        if (row[k] > 0 && is_last && is_alone(row, i->x, k) &&
+            may_be_given(o->r->origin.data[at], k))
+            add_owner(&gives, k, take(o, at, row[k]));
+    }
+    if (!gives)
+        return;
+    vec_push(&o->r->gives, gives);
+    if (is_tail_call(i)) {
+        i->a |= (int32_t)o->r->gives.len << 1;
+    } else {
+        Instr give = {CODE_GIVE, 0, (int32_t)o->r->gives.len - 1, 0, 0};
+        vec_push(&o->added, ((Added){first_move(o, at), give}));
+    }
+}
+
+/* ---- what a tail call leaves behind ---------------------------------------------------------- */
 
 static void drop_unread(Owning *o, size_t at) {
     const Instr *i = &o->r->instrs.data[at];
@@ -501,10 +516,10 @@ static void run_forward(Owning *o) {
         /* the result may be the accumulator, whose shape may be read later */
         if (calls(o->r, i, ad_add_index))
             forget_in(o->holds, o->nslots, o->holds[i->b >> 4]);
-        if (i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL) {
+        if (is_tail_call(i) || is_call(i))
             give_arguments(o, at);
+        if (is_tail_call(i))
             drop_unread(o, at);
-        }
         if (i->op == CODE_RETURN)
             give_result(o, at);
         for (int k = 0; k < reads.nrows && keeps(o->r, i); k++)

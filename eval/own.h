@@ -11,10 +11,10 @@
  * number; so does one that different branches leave differently. Where an operator reads a numbered
  * tensor that no slot read later holds, it is the operator's own.
  *
- * A parameter belongs to the caller, unless the call is a tail call that hands over a tensor of its own:
- * then nobody is left who knows it. The tail call says which of its arguments these are (Owners), the
- * machine keeps that as one bit a parameter until the next call or return, and an operator that could
- * take over a parameter asks for its bit.
+ * A parameter belongs to the caller, unless the call hands over a tensor of the caller's own that nothing reads
+ * after it: then nobody is left who knows it. A tail call says itself which of its arguments these are (Owners),
+ * before another call stands GIVE. The machine keeps that as one bit a parameter until the next call or return, and
+ * an operator that could take over a parameter asks for its bit.
  *
  * A tuple that is made for an operator, as the place of an index is, and that nothing reads later is given back after it.
  *

@@ -68,7 +68,7 @@ static EvalStatus run_loop(Interp *in, Closure *closure, Code *code, Value *base
     Code *next;
     const Symbol *want;
     const Value *f;
-    uint64_t calls = 0;
+    uint64_t calls = 0, given;
 
     *fp++ = (Frame){in->idle_closure, in->idle_code, &halt[1], NULL};
 
@@ -176,24 +176,13 @@ return_value:
 
     OWNED_RESULTS
 
-do_RETURN_OF : {
-    const int32_t *from = code->lists + pc->b;
-    const Instr *next_pc = fp[-1].pc;
-    if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {
-        MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R, code->items_owned[pc->x]);
-        f = &SLOT(pc->a);
-        goto return_value;
-    }
-    uint32_t n = next_pc->x;
-    from += next_pc->c;
-    HAND_PARTS(n, from, R);
-}
+    RETURN_FORMS
 
-    RETURN_FORM(2)
-    RETURN_FORM(3)
-    RETURN_FORM(4)
+    GIVE_ARGUMENTS
 
-do_CALL_GLOBAL : {
+do_CALL_GLOBAL:
+    given = 0;
+call_global : {
     Global *g = CONST(pc->b)->p;
     Cell *cell = CONST(pc->b)[1].p;
     if (UNLIKELY(cell->source != g->value || g->broken)) {
@@ -211,6 +200,8 @@ do_CALL_GLOBAL : {
     CALL_SELF_FORM
 
 do_PATH:
+    given = 0;
+call_path:
     want = R(pc->b)->p;
     pc++;
     f = R(pc->b);
@@ -219,6 +210,8 @@ do_PATH:
     goto call_at;
 
 do_CALL:
+    given = 0;
+call:
     f = R(pc->b);
     want = code->path;
 call_at:
@@ -237,7 +230,7 @@ enter:
     if (UNLIKELY(next->nparams != pc->x))
         goto wrong_arity;
     calls++;
-    in->owned = 0;
+    in->owned = given;
     *fp++ = (Frame){closure, code, pc + 1, NULL};
     closure = callee;
     code = next;

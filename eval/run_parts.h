@@ -193,6 +193,19 @@ static inline void fill_hole(Value *base, Value v) {
         goto same_code;                                                                            \
     }
 
+/* What eval/own.h says of the arguments of the call that follows. */
+#define GIVE_ARGUMENTS                                                                             \
+    do_GIVE:                                                                                       \
+    given = owned_of(in, code->gives[pc->a]);                                                      \
+    pc++;                                                                                          \
+    if (UNLIKELY(in->counts != NULL))                                                              \
+        in->counts[pc->op]++;                                                                      \
+    if (pc->op == CODE_CALL)                                                                       \
+        goto call;                                                                                 \
+    if (pc->op == CODE_PATH)                                                                       \
+        goto call_path;                                                                            \
+    goto call_global;
+
 /* What eval/own.h says of results. */
 #define OWNED_RESULTS                                                                              \
     do_RETURN_OWN : {                                                                              \
@@ -221,6 +234,22 @@ static inline void fill_hole(Value *base, Value v) {
             goto do_RETURN_OF;                                                                     \
         HAND_PARTS(n, code->lists + pc->b, S);                                                     \
     }
+
+/* A tuple is not made where the caller takes it apart. */
+#define RETURN_FORMS                                                                               \
+    do_RETURN_OF : {                                                                               \
+        const int32_t *from = code->lists + pc->b;                                                 \
+        const Instr *next_pc = fp[-1].pc;                                                          \
+        if (UNLIKELY(next_pc->op != CODE_UNPACK_CALLED)) {                                         \
+            MAKE_TUPLE(SLOT(pc->a), from, (uint32_t)pc->c, R, code->items_owned[pc->x]);           \
+            f = &SLOT(pc->a);                                                                      \
+            goto return_value;                                                                     \
+        }                                                                                          \
+        uint32_t n = next_pc->x;                                                                   \
+        from += next_pc->c;                                                                        \
+        HAND_PARTS(n, from, R);                                                                    \
+    }                                                                                              \
+    RETURN_FORM(2) RETURN_FORM(3) RETURN_FORM(4)
 
 /* MADE: the function is always the same, and what is to be done now and then is done at its beginning. */
 #define TAIL_FORM(n)                                                                               \

@@ -30,7 +30,7 @@ void tighten_find_sources(const Tightener *t, size_t use, uint32_t first, uint32
         if (t->targets[i + 1])
             break;
         const Instr *in = at(t, i);
-        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH)
+        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH || in->op == CODE_GIVE)
             continue;
         if (!writes_a_only(in))
             break;
@@ -53,7 +53,7 @@ void tighten_find_sources(const Tightener *t, size_t use, uint32_t first, uint32
     /* An argument that another one is computed from stays where it is. */
     for (size_t i = use; any && i-- > end && !t->targets[i + 1];) {
         const Instr *in = at(t, i);
-        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH)
+        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH || in->op == CODE_GIVE)
             continue;
         if (!writes_a_only(in))
             break;
