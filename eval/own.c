@@ -316,8 +316,7 @@ static bool may_be_tensor(Type *t) {
 
 /* Whether argument k of a call may be such a tensor. */
 static bool may_be_given(const Expr *call, uint32_t k) {
-    bool is_known = call->kind == EXPR_CALL && k < call->nargs && call->args[k]->type;
-    return !is_known || may_be_tensor(call->args[k]->type);
+    return call->kind == EXPR_CALL && k < call->nargs && may_be_tensor(call->args[k]->type);
 }
 
 /* The arguments that a call hands over: each tensor that stands in one argument alone, and that nothing reads later. */
