@@ -15,6 +15,7 @@
 
 #include "base/weak.h"
 #include "ops/elementwise.h"
+#include "ops/relate/relations.h"
 #include "types/core/builtin.h"
 
 /* What is known of a definition, as long as that lives: it keeps neither the definition nor its value. */
@@ -92,15 +93,18 @@ bool op_elements_fail(const Op *op, Type *arg) {
     return !set;
 }
 
-/* The sizes of a tensor as numbers; false where one is not known. */
-static bool known_shape(Type *t, int64_t *sizes, uint32_t *rank) {
+/* The sizes of a tensor as numbers; false where one is not known, unless 1 stands for it. */
+static bool find_shape(Type *t, bool any_size, int64_t *sizes, uint32_t *rank) {
     Type **dims;
     if (type_resolve(t)->tag != TY_TENSOR || !type_get_rank(t, rank, &dims) ||
         *rank > TENSOR_MAX_RANK)
         return false;
     for (uint32_t i = 0; i < *rank; i++)
-        if (!type_get_int(dims[i], &sizes[i]))
-            return false;
+        if (!type_get_int(dims[i], &sizes[i])) {
+            if (!any_size)
+                return false;
+            sizes[i] = 1;
+        }
     return true;
 }
 
@@ -122,7 +126,7 @@ static bool shapes_fit(Type *a, Type *b) {
         return true;
     int64_t m[TENSOR_MAX_RANK], n[TENSOR_MAX_RANK];
     uint32_t ra, rb;
-    if (!known_shape(a, m, &ra) || !known_shape(b, n, &rb))
+    if (!find_shape(a, false, m, &ra) || !find_shape(b, false, n, &rb))
         return false;
     for (uint32_t i = 1; i <= ra && i <= rb; i++)
         if (m[ra - i] != n[rb - i] && m[ra - i] != 1 && n[rb - i] != 1)
@@ -141,18 +145,26 @@ typedef struct Blanks {
     uint32_t n;
 } Blanks;
 
-/* Adds the tensors of a type where all sizes are known and not 0; false where one is not, or holds no floats. */
-static bool add_blanks(Blanks *b, Type *t, bool floats) {
+/* Whether the call reduces numbers of which there may be none: then no size matters to it. */
+static bool reduces_any_sizes(const Expr *call) {
+    const Op *op = call->a->op;
+    Type *t = op->relation == &rel_reduce ? type_resolve(type_of(call->args[0])) : NULL;
+    return t && t->tag == TY_TENSOR && !(type_dtype_set(t->tensor.dtype) & op->needs_elements);
+}
+
+/* Adds the tensors of a type where all sizes are known and not 0; false where one is not, or holds no floats. any_size: 1
+ * stands for a size that is not known. */
+static bool add_blanks(Blanks *b, Type *t, bool floats, bool any_size) {
     int64_t sizes[TENSOR_MAX_RANK];
     uint32_t rank;
     DType dtype;
     t = t ? type_resolve(t) : NULL;
     for (uint32_t i = 0; t && t->tag == TY_TUPLE && i < t->nargs; i++)
-        if (!add_blanks(b, t->args[i], floats))
+        if (!add_blanks(b, t->args[i], floats, any_size))
             return false;
     if (t && t->tag == TY_TUPLE)
         return true;
-    if (!t || b->n == MOST_TENSORS || !known_shape(t, sizes, &rank) ||
+    if (!t || b->n == MOST_TENSORS || !find_shape(t, any_size, sizes, &rank) ||
         !type_get_dtype(t->tensor.dtype, &dtype) || (floats && !dtype_is_float(dtype)))
         return false;
     for (uint32_t i = 0; i < rank; i++)
@@ -163,7 +175,7 @@ static bool add_blanks(Blanks *b, Type *t, bool floats) {
 }
 
 /* Whether the call folds, multiplies, moves or cuts float tensors of known sizes, or chooses among any, and its shape
- * function takes these. */
+ * function takes these; some reductions take any sizes. */
 static bool fits_for_certain(const Expr *call) {
     const Op *op = call->a->op;
     bool folds = op->pattern == OP_REDUCE || op->pattern == OP_INJECTIVE;
@@ -173,9 +185,12 @@ static bool fits_for_certain(const Expr *call) {
     if (!(takes || cuts || selects) || op->shape_mode != SHAPE_OF_SHAPES || op->cut ||
         (op->tuple && !cuts))
         return false;
+    bool any_size = reduces_any_sizes(call);
+    if (any_size && (!call->attrs || attrs_is_none(call->attrs, "axis")))
+        return true; /* all of it, of whatever rank */
     Blanks blanks = {.n = 0};
     for (uint32_t i = 0; i < call->nargs; i++)
-        if (!add_blanks(&blanks, type_of(call->args[i]), !selects))
+        if (!add_blanks(&blanks, type_of(call->args[i]), !selects, any_size))
             return false;
     Diags unheard = {0};
     OutSpec out[OP_MAX_OUTPUTS];
