@@ -210,7 +210,7 @@ static inline void fill_hole(Value *base, Value v) {
 #define OWNED_RESULTS                                                                              \
     do_RETURN_OWN : {                                                                              \
         f = R(pc->b);                                                                              \
-        uint64_t given = given_result(in, pc->x);                                                  \
+        given = given_result(in, pc->x);                                                           \
         RESUME();                                                                                  \
         in->owned = given;                                                                         \
         copy_value(&SLOT(pc[-1].a), f);                                                            \
