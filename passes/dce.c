@@ -4,7 +4,7 @@
  *   let a = x * x; let b = x + 1; let c = 1 / n; b   becomes   let b = x + 1; let c = 1 / n; b
  *
  * It keeps what may fail or not end, and whatever else can be seen from outside (effects.h), but a
- * reference that is made and never used goes. It does not look for code that is never reached, nor for
+ * reference that is made and never used goes, and so does an operator of a derivative that fits what ran before. It does not look for code that is never reached, nor for
  * parameters and fields that nobody reads.
  *
  * A block is walked from its value back to its first binding: all uses of a name stand behind its binding,
@@ -38,7 +38,7 @@ static bool is_idle(const Expr *e) {
 }
 
 static bool is_unused(Cleaner *c, const Expr *link) {
-    enum { UNSEEN = EFFECT_READS | EFFECT_MAKES };
+    enum { UNSEEN = EFFECT_READS | EFFECT_MAKES | EFFECT_MISFITS };
     if (link->var && map_has(&c->used, link->var))
         return false;
     if (is_idle(link->a))

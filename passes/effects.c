@@ -6,7 +6,7 @@
  * The effects of a call are those of the callee's body where the callee is known: a function literal, a
  * variable that a `let` binds to one, a definition. Any other callee may do everything. Bodies that
  * call each other are computed together: all begin with no effect, and are computed again until none
- * learns anything, which takes a few rounds since there are seven effects. Whoever can reach itself
+ * learns anything, which takes a few rounds since there are eight effects. Whoever can reach itself
  * may not end.
  *
  * An operator does not fail where its scalar program cannot (no division of integers) and its shapes
@@ -52,8 +52,8 @@ size_t effects_known(const PassCtx *ctx) {
 }
 
 const char *effects_text(unsigned effects) {
-    static const char *const names[] = {"fails", "loops",   "reads",  "writes",
-                                        "makes", "outside", "foreign"};
+    static const char *const names[] = {"fails", "loops",   "reads",   "writes",
+                                        "makes", "outside", "foreign", "misfits"};
     Str out = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (effects & 1u << i)
@@ -331,7 +331,10 @@ static unsigned effects_of_call(Round *r, Expr *e) {
     if (e->mode) /* the derivative of an unknown function */
         return EFFECT_ALL;
     if (e->a->kind == EXPR_OP)
-        return effects | (e->a->op->foreign ? EFFECT_ALL : op_fails(e) ? EFFECT_FAILS : 0);
+        return effects | (e->a->op->foreign ? EFFECT_ALL
+                          : !op_fails(e)    ? 0
+                          : e->follows      ? EFFECT_MISFITS
+                                            : EFFECT_FAILS);
     return effects | latent_in(r, e->a);
 }
 

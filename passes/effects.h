@@ -18,7 +18,9 @@ typedef enum Effect {
     EFFECT_MAKES = 16,   /* makes one: two runs give two */
     EFFECT_OUTSIDE = 32, /* meets the world: prints, files, the clock, the seed */
     EFFECT_FOREIGN = 64, /* runs code that was not written in Relay */
-    EFFECT_ALL = 127,
+    EFFECT_MISFITS =
+        128, /* may end in an error, but only where an operator before it did not (Expr.follows) */
+    EFFECT_ALL = 255,
 } Effect;
 
 /* The effects of an expression and all its parts. Who asks often ends them: other walks get their memory. */

@@ -72,6 +72,7 @@ static Expr *settle_shapes(Settling *s, const Expr *e) {
     const Shape **args = mem_new_n(const Shape *, e->nargs + 1);
     Expr *call = expr_copy(e);
     call->args = mem_new_n(Expr *, e->nargs + 1);
+    call->follows = s->use->follows;
     memcpy(call->args, e->args, e->nargs * sizeof *call->args);
     settle_operator(call);
     for (uint32_t i = 0; i < call->nargs; i++)
@@ -266,7 +267,8 @@ void way_operator(Way *w, Step *s, Expr *ct) {
         return;
     }
     Map wanted = {0};
-    RuleUse use = {w->n, all, n + 1, .identities = !w->n->program->merges};
+    RuleUse use = {w->n, all, n + 1, .identities = !w->n->program->merges,
+                   .follows = expr_is_internal(rule->fn)};
     if (ct->kind == EXPR_VAR)
         shape_know(&use.shapes, ct->var, shape_of_atom(w->n, NULL, all[n]));
     Expr *value = rule_settle(&use, rule_expand(rule, call, all, n + 2));

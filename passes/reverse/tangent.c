@@ -137,7 +137,7 @@ static Expr *transpose(Way *w, const Expr *call, Expr *v, const Rule *rule, Expr
     memcpy(all, call->args, n * sizeof *all);
     all[n] = v;
     all[n + 1] = b_ref(&w->build, ct);
-    RuleUse use = {w->n, all, n + 1, .identities = true};
+    RuleUse use = {w->n, all, n + 1, .identities = true, .follows = expr_is_internal(rule->fn)};
     shape_know(&use.shapes, ct, shape_of_atom(w->n, NULL, v));
     Expr *linear = rule_settle(&use, rule_expand(rule, call, all, n + 2));
     bool tuple = n > 1 || rule_gives_tuple(linear);
@@ -188,7 +188,8 @@ static Expr *expand_tangent(Way *w, const Expr *call, Expr *v, const Rule *rule,
                              : way_bind(w, b_builtin(&w->build, "ad.dense", call->args[i], t, NULL),
                                         NULL);
     }
-    RuleUse use = {w->n, all, n + 1, .identities = !w->n->program->merges};
+    RuleUse use = {w->n, all, n + 1, .identities = !w->n->program->merges,
+                   .follows = expr_is_internal(rule->fn)};
     for (uint32_t i = 0; i < n; i++)
         if (all[n + 1 + i]->kind == EXPR_VAR && call->args[i]->kind == EXPR_VAR)
             shape_know(&use.shapes, all[n + 1 + i]->var, shape_of_atom(w->n, NULL, call->args[i]));

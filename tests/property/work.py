@@ -413,6 +413,22 @@ def step(k: int32, x: Tensor[(?,), float64]) -> Tensor[(?,), float64] { if (k ==
 sum(step(n, full(0.1, shape=[1000])))
 """)
 
+program("an MLP for batches of any size through grad and optim.sgd", 16, 516328, 409640, """
+import loss;
+import nn;
+import optim;
+type Mlp { Mlp { w1: Tensor[(784, 128), float32], b1: Tensor[(128,), float32], w2: Tensor[(128, 10), float32], b2: Tensor[(10,), float32] } }
+let net = Mlp { w1: full(0.01, shape=[784, 128]), b1: zeros(shape=[128]), w2: full(0.01, shape=[128, 10]), b2: zeros(shape=[10]) };
+def logits(m: Mlp, x: Tensor[(?, 784), float32]) { nn.relu(x @@ m.w1 + m.b1) @@ m.w2 + m.b2 }
+def cost(m: Mlp, x: Tensor[(?, 784), float32], y: Tensor[(?, 10), float32]) { loss.cross_entropy(logits(m, x), y) }
+let x: Tensor[(?, 784), float32] = full(0.5, shape=[64, 784]);
+let y: Tensor[(?, 10), float32] = full(0.1, shape=[64, 10]);
+def step(k: int32, m: Mlp) -> Mlp {
+  if (k == 0) { m } else { let (_, (g, _, _)) = grad(cost)(m, x, y); step(k - 1, optim.sgd(0.1, m, g)) }
+}
+sum(step(n, net).b2)
+""")
+
 program("a layer of attention, 8 heads of 32 over 64 places", 7, 528704, 196608, """
 type Layer { Layer { q: Tensor[(256, 256), float32], k: Tensor[(256, 256), float32], v: Tensor[(256, 256), float32],
   o: Tensor[(256, 256), float32], b: Tensor[(256,), float32] } }
