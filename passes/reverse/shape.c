@@ -9,9 +9,10 @@
  * But w has the shape of v, as one operand has only one element, and so has z, since x was broadcast to v already. So a
  * cotangent of z has the shape of w, and nothing needs to be done. Shapes follow from the operators that ran: two values
  * with one Shape have the same sizes whenever both exist, as the results of an operator of arguments that have, or two rows
- * of one tensor, and what is `below` a shape was broadcast to it. Where only the shape of an operand matters, another value takes its place: the one
- * from which the shape came, of which the operand was made and which is there wherever that is, or one that the rule is
- * given. And of what a frame would hold for its shape only, a value of that shape which it holds anyway takes the place.
+ * of one tensor, and what is `below` a shape was broadcast to it, or reduced from it with its axes kept. Where only the
+ * shape of an operand matters, another value takes its place: the one from which the shape came, of which the operand was
+ * made and which is there wherever that is, or one that the rule is given. And of what a frame would hold for its shape
+ * only, a value of that shape which it holds anyway takes the place.
  *
  * Note [Shapes by name]. A size that stands in the types of a function's parameters is one size for as long as it runs
  * (Note [Each its own size] in types/solve/unknown.c), so tensors whose types say one shape in such sizes have it:
@@ -23,6 +24,7 @@
 #include "passes/reverse/internal.h"
 
 #include "ops/elementwise.h"
+#include "ops/relate/relations.h"
 #include "passes/subst.h"
 
 #include <string.h>
@@ -227,7 +229,15 @@ static int like_argument(const Expr *call) {
     return first ? 0 : -1;
 }
 
-const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *args) {
+/* Notes that a reduction which keeps its axes, with size 1, broadcasts to its argument. */
+static void note_reduced(const Expr *call, const Shape *of, const Shape *reduced) {
+    bool keeps = call->a->op->relation == &rel_reduce && call->attrs &&
+                 attrs_bool(call->attrs, "keepdims");
+    if (keeps && reduced && of != &scalar && of != reduced && of->below.len < MOST_BELOW)
+        map_set(&((Shape *)(uintptr_t)of)->below, reduced, (void *)(uintptr_t)reduced);
+}
+
+static const Shape *find_shape(Instance *n, const Expr *call, const Shape *const *args) {
     const Op *op = call->a->op;
     int like = like_argument(call);
     if (type_has_rank0(call->type))
@@ -245,6 +255,13 @@ const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *ar
     if (reads_whole_axes(call))
         return shape_given(n, call, (const Shape *[]){args[0], &scalar}, &is_new);
     return follows_from_shapes(call) ? shape_given(n, call, args, &is_new) : NULL;
+}
+
+const Shape *shape_of_call(Instance *n, const Expr *call, const Shape *const *args) {
+    const Shape *s = find_shape(n, call, args);
+    if (call->nargs)
+        note_reduced(call, args[0], s);
+    return s;
 }
 
 /* The shape of what a builtin of derivatives gives, which is that of an argument; NULL: it is no such one. */
