@@ -11,7 +11,7 @@
  * data that is taken apart later get names, in the order in which they were computed. Operators on
  * literals are computed by their scalar programs, which say what they mean; a result that has no literal
  * (nan, an infinity, -0.0) is left to the run, and so is what fails. Of a cotangent that has all its parts, those that
- * are absent need not be filled.
+ * are absent need not be filled, and a single product that is added to it need not wait for others.
  *
  * It does not look into references, nor at what function literals do that are not called here (Note [Calls that
  * stay] in inline.c); there it replaces the names that went. */
@@ -30,7 +30,8 @@ typedef struct Folder {
     Map atoms; /* Var -> the name or literal that stands for it */
     Map known; /* Var -> a tuple, or a call of a constructor, of names and literals */
     Map apart; /* Var that is projected or matched somewhere */
-    Map made;  /* Var bound to a tensor that an operator gives */
+    Map made;  /* Var bound to a tensor that an operator gives -> its value */
+    Map sums;  /* Var -> the sum of two cotangents, such tensors, that it is bound to */
     Map seen;
     const Expr *root;
     uint32_t nested; /* function literals around the expression, besides the root */
@@ -104,9 +105,21 @@ static bool gives_tensor(const Folder *f, const Expr *e) {
     return e->a->kind == EXPR_OP ? !e->a->op->tuple : is_settling(e) && gives_tensor(f, e->args[0]);
 }
 
-static void note_tensor(Folder *f, Var *v, const Expr *value) {
+/* A product to which another one is added is no sum here: the two may run as one. */
+static bool is_sum(const Folder *f, const Expr *e) {
+    if (!expr_calls_builtin(e, "ad.add") || !gives_tensor(f, e->args[0]) ||
+        !gives_tensor(f, e->args[1]))
+        return false;
+    const Expr *first = e->args[0]->kind == EXPR_VAR ? map_find(&f->made, e->args[0]->var)
+                                                     : e->args[0];
+    return first->a->kind != EXPR_OP || first->a->op->pattern != OP_PRODUCT;
+}
+
+static void note_value(Folder *f, Var *v, const Expr *value) {
     if (gives_tensor(f, value))
-        map_set(&f->made, v, v);
+        map_set(&f->made, v, (void *)(uintptr_t)value);
+    if (is_sum(f, value))
+        map_set(&f->sums, v, (void *)(uintptr_t)value);
 }
 
 /* The same data with names for its parts, which `links` binds. */
@@ -125,7 +138,7 @@ static Expr *name_parts(Folder *f, Expr *e, Links *links) {
             part = name_parts(f, part, links);
         link->a = part;
         vec_push(links, link);
-        note_tensor(f, link->var, part);
+        note_value(f, link->var, part);
         if (is_data(part) && has_atoms_only(part))
             map_set(&f->known, link->var, part);
         copy->args[i] = expr_var(link->var, part->span);
@@ -318,10 +331,20 @@ static bool is_whole(Folder *f, Expr *ct, Type *type) {
     return true;
 }
 
-/* `ad.dense(x, ct)` fills what is absent in the cotangent: it is ct where that is nothing. */
+/* `ad.dense(x, ct)` fills what is absent in the cotangent: it is ct where that is nothing. A product that was to wait for
+ * others, of which there are none, is added as any other value:
+ *
+ *   let t = ad.add(ct, matmul_rhs(…)); ad.dense(w, t)       becomes       ct + matmul_rhs(…) */
 static Expr *fold_dense(Folder *f, Expr *e) {
-    bool is_dense = expr_calls_builtin(e, "ad.dense") && e->nargs == 2 && !e->mode && !e->drop;
-    return is_dense && is_whole(f, e->args[1], e->args[0]->type) ? e->args[1] : NULL;
+    if (!expr_calls_builtin(e, "ad.dense") || e->nargs != 2 || e->mode || e->drop)
+        return NULL;
+    Expr *ct = e->args[1], *sum = ct->kind == EXPR_VAR ? map_find(&f->sums, ct->var) : NULL;
+    if (sum && type_resolve(e->args[0]->type)->tag == TY_TENSOR) {
+        sum = expr_call_op(&op_add, sum->args, 2, NULL, e->args[0]->type, e->span);
+        sum->follows = true;
+        return sum;
+    }
+    return is_whole(f, ct, e->args[0]->type) ? ct : NULL;
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -344,7 +367,7 @@ static Expr *fold_block(Folder *f, Expr *e) {
             map_set(&f->known, e->var, value);
         }
         if (e->var && !e->rec)
-            note_tensor(f, e->var, value);
+            note_value(f, e->var, value);
         Expr *link = expr_copy(e);
         link->a = value;
         vec_push(&links, link);
