@@ -11,6 +11,7 @@ by `--seed`, evenly from the kinds. Each edit is made in a copy of the tree, bui
 
     rules     an edited rule by the cases of its operator in property/gradients.py and property/zero_cotangents.py
     goldens   tests/golden/grad, tests/golden/ad, those of NaN and of counted instructions, by the engine that is edited
+    prompt    an edited reference evaluator: what the prompt shows of a derivative, `:graph`, `:step` and `:nan`
     counts    an edited pass: what a step of common networks launches and takes, by property/work.py
     units     an edited pass: what is kept until something is redefined, and sums that no program is known to make
     programs  2,000 random programs of property/derivatives.py, until one of them is wrong
@@ -39,6 +40,7 @@ import mutate
 
 PROGRAMS, FEW = 2000, 60  # few find most, in seconds
 GOLDENS = ["golden/grad", "golden/ad", "golden/errors/nan", "golden/errors/an_operator", "golden/cli/count"]
+PROMPT = ["graph", "nan", "gradient"]
 UNITS = ["tests/unit/test_reverse", "tests/unit/test_eval"]
 FOUND = 0.98
 RULES = ["prelude/derivatives.rly", "prelude/derivatives_nn.rly"]
@@ -177,7 +179,10 @@ def tests_of(tree, folder, edit):
     goldens = ("goldens", [os.path.join(tests, "run.py"), "--build=" + folder, *engine, "golden", *GOLDENS], 1800)
     counts = ("counts", [os.path.join(tests, "property/work.py"), relay], 600)
     units = ("units", [os.path.join(tests, "run.py"), "--build=" + folder, "--unit=" + ",".join(UNITS)], 600)
-    return [*rule, goldens, programs] if edit.path in RULES else [few, goldens, counts, units, programs]
+    prompt = ("prompt", [os.path.join(tests, "run.py"), "--build=" + folder, "repl", *PROMPT], 600)
+    if edit.path in RULES:
+        return [*rule, goldens, programs]
+    return [few, goldens, *([prompt] if in_reference(edit) else []), counts, units, programs]
 
 
 def judge(tree, folder, edit):
@@ -190,10 +195,10 @@ def judge(tree, folder, edit):
 
 
 def check_unedited(tree, folder, edits):
-    """Ends where goldens, counts or units fail without an edit: they would find all of them."""
+    """Ends where goldens, the prompt, counts or units fail without an edit: they would find all of them."""
     for edit in edits:
         for who, command, limit in tests_of(tree, folder, edit):
-            if who in ("goldens", "counts", "units"):
+            if who in ("goldens", "prompt", "counts", "units"):
                 failed, words = run_tests([sys.executable] + command, folder, limit)
                 if failed:
                     sys.exit("%s fail without an edit: %s" % (who, words))
