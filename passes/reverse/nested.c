@@ -381,12 +381,6 @@ static void add_to(Way *w, const Expr *arg, Expr *ct) {
         acc_add(w, p, ct);
 }
 
-static void add_perhaps(Way *w, const Expr *arg, Expr *ct) {
-    Place *p = place_of(w->n, arg);
-    if (p)
-        acc_add_perhaps(w, p, ct);
-}
-
 /* An accumulator is a tuple that grows. */
 static void note_growth(Way *w) {
     Program *program = w->n->program;
@@ -465,9 +459,7 @@ void way_builtin(Way *w, Step *s, Expr *ct) {
         add_to(w, e->args[0], ct);
         add_to(w, e->args[1], ct);
     } else if (expr_calls_builtin(e, "ad.add_part")) {
-        Expr *part = way_bind(w, b_builtin(&w->build, "ad.item", ct, e->args[1], NULL), NULL);
-        add_to(w, e->args[0], ct);
-        add_perhaps(w, e->args[2], part);
+        reverse_give_up(w->n->program, "what was added to a part of a frame is added to again");
     } else if (expr_calls_builtin(e, "ad.add_index")) {
         Attrs *attrs = mem_new(Attrs);
         AttrValue *values = mem_new_n(AttrValue, op_index.nattrs);

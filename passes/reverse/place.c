@@ -93,7 +93,7 @@ bool place_give_form(Instance *callee, Place *slot, Place *given) {
     given = place_here(given);
     if (given->form != PLACE_TUPLE) {
         bool apart = slot->form == PLACE_TUPLE || slot->reads.len;
-        return !apart || !is_unknown(given->type) || acc_presence(given) == ABSENT;
+        return !apart || !is_unknown(given->type);
     }
     if (slot->form == PLACE_LEAF && is_unknown(slot->type) && !slot->aliases.len &&
         !is_part_of(given, slot)) {
@@ -339,8 +339,8 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
-/* Part by part, since a value may be two of them. */
-void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
+/* Adds a cotangent that may be absent: part by part, since a value may be two of them. */
+static void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
     if (p->form != PLACE_LEAF && ct->kind != EXPR_VAR)
         ct = way_bind(w, ct, NULL);
