@@ -238,7 +238,8 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     return true;
 }
 
-/* The accumulators or cotangents among the arguments of a builtin that is linear in them: a bit each. */
+enum { LINEAR_MOST = 3 };
+/* The accumulators or cotangents among the first LINEAR_MOST arguments of a builtin that is linear in them: a bit each. */
 static uint32_t linear_args(const Expr *call) {
     static const struct {
         const char *name;
@@ -305,7 +306,7 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
                          expr_int(e->index, DT_I32, w->build.span), NULL);
     Expr **args = mem_new_n(Expr *, e->nargs + 1);
     for (uint32_t i = 0; i < e->nargs; i++) {
-        bool linear = i < 32 && linear_args(e) >> i & 1;
+        bool linear = i < LINEAR_MOST && linear_args(e) >> i & 1;
         args[i] = !linear ? e->args[i] : tangents[i] ? tangents[i] : absent_value(w);
     }
     if (expr_calls_builtin(e, "ad.own"))
@@ -322,9 +323,9 @@ void follow_builtin(Way *w, Step *s) {
     if (!tangent_is_read(&w->n->read, s->place))
         return;
     Expr **args = e->kind == EXPR_PROJ ? &e->a : e->args;
-    uint32_t n = e->kind == EXPR_PROJ ? 1 : e->nargs, linear = linear_args(e);
-    Expr **tangents = mem_new_n(Expr *, n + 1);
-    Presence *presence = mem_new_n(Presence, n + 1);
+    uint32_t linear = linear_args(e);
+    Expr *tangents[LINEAR_MOST] = {NULL};
+    Presence presence[LINEAR_MOST] = {ABSENT};
     uint32_t present = 0, perhaps = 0, unknown = 0, last = 0;
     for (uint32_t i = 0; linear >> i; i++) {
         if (!(linear >> i & 1))
