@@ -10,8 +10,8 @@
  *     }
  *
  * Each part is first tried on one line and cut off where that has no room, so a value takes time in
- * proportion to its nodes, the width and the depth. A tensor that has no room shows as many elements
- * at its edges as fit. A list of short elements fills lines. What holds a single part (`Some(…)`, a
+ * proportion to its nodes, the width and the depth. A tensor that has no room on its line is shown row by
+ * row, if it has few rows; else as many elements at its edges as fit. A list of short elements fills lines. What holds a single part (`Some(…)`, a
  * 1-tuple, a reference) takes no line of its own for it. */
 #include <string.h>
 
@@ -65,6 +65,32 @@ static bool add_if_fits(Printer *p, Value v, int depth, size_t room, bool summar
         str_add_n(out, text.text, text.len);
     else
         p->nodes = nodes;
+    return fits;
+}
+
+/* Appends the tensor row by row, each below the first, when its rows are few, whole and have room there. */
+static bool add_rows(Printer *p, Value v, Place at) {
+    enum { MOST_ROWS = 8 };
+    Str *out = p->out, text = {0}, rows = {0};
+    size_t margin = column_of(out), count = 0, width = (size_t)p->width;
+    if (((const Tensor *)v.p)->rank < 2)
+        return false;
+    p->out = &text;
+    p->limit = MOST_ROWS * width * 4; /* bytes, as above */
+    print_tensor(p, v.p, true, false);
+    bool fits = !print_is_stopped(p) && !strstr(str_text(&text), "...");
+    p->out = out;
+    p->limit = SIZE_MAX;
+    for (const char *line = str_text(&text), *end; fits && line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
+        size_t n = end ? (size_t)(end - line) : strlen(line), after = end ? 0 : at.after;
+        fits = ++count <= MOST_ROWS && margin + text_width(line, n) + after <= width;
+        if (count > 1)
+            str_printf(&rows, "\n%*s", n ? (int)margin : 0, "");
+        str_add_n(&rows, line, n);
+    }
+    if (fits)
+        str_add_n(out, rows.text, rows.len);
     return fits;
 }
 
@@ -215,7 +241,10 @@ static void lay_out(Printer *p, Value v, Place at) {
         return;
     }
     switch ((ValueTag)v.tag) {
-    case VAL_TENSOR: summarise_tensor(p, v, at); return;
+    case VAL_TENSOR:
+        if (!add_rows(p, v, at))
+            summarise_tensor(p, v, at);
+        return;
     case VAL_TUPLE: {
         const Tuple *t = v.p;
         if (t && t->n == 1)
