@@ -13,8 +13,9 @@ typedef enum IndexMode {
 } IndexMode;
 Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode);
 
-/* Finds the first element of `at` that is neither `ignored` nor one of least, …, n - 1; false where there is none. */
-bool find_index_outside(const Tensor *at, int64_t least, int64_t n, int64_t ignored,
+/* Finds the first element of `at` that is none of least, …, n - 1, nor ignored, if that is not NULL; false where there is
+ * none. */
+bool find_index_outside(const Tensor *at, int64_t least, int64_t n, const int64_t *ignored,
                         int64_t *index);
 /* For Op.blame_index: which index of the second argument names no place along attribute `axis` of the first. */
 const char *blame_index_of_axis(const OpCall *call);

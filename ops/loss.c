@@ -110,7 +110,7 @@ static bool lower_nll_loss(const OpCall *call, Tensor *const *out, Plan *plan) {
 
 static const char *blame_target(const OpCall *call) {
     int64_t n = call->in[0]->shape[1], ignored = attrs_int(call->attrs, "ignore_index"), target;
-    return find_index_outside(call->in[1], 0, n, ignored, &target)
+    return find_index_outside(call->in[1], 0, n, &ignored, &target)
                ? fmt_text("target %lld is none of %lld class%s", (long long)target, (long long)n,
                           n == 1 ? "" : "es")
                : NULL;

@@ -345,7 +345,7 @@ static RelStatus relate_invert(Solver *s, Relation *r) {
 
 static const char *blame_number(const OpCall *call) {
     int64_t n = call->in[0]->shape[0], at;
-    return find_index_outside(call->in[0], 0, n, 0, &at)
+    return find_index_outside(call->in[0], 0, n, NULL, &at)
                ? fmt_text("%lld is none of the places 0 to %lld", (long long)at, (long long)n - 1)
                : NULL;
 }

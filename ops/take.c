@@ -24,13 +24,13 @@ Sc sc_place(ScalarBuilder *b, Sc index, Sc n, IndexMode mode) {
     return place;
 }
 
-bool find_index_outside(const Tensor *at, int64_t least, int64_t n, int64_t ignored,
+bool find_index_outside(const Tensor *at, int64_t least, int64_t n, const int64_t *ignored,
                         int64_t *index) {
     const Tensor *all = tensor_contiguous(at);
     const char *p = tensor_data(all);
     for (int64_t i = 0; i < all->count; i++, p += dtype_size(all->dtype)) {
         *index = elem_get_int(p, all->dtype);
-        if (*index != ignored && (*index < least || *index >= n))
+        if ((*index < least || *index >= n) && !(ignored && *index == *ignored))
             return true;
     }
     return false;
@@ -41,7 +41,7 @@ const char *blame_index_of_axis(const OpCall *call) {
     bool flat = attrs_is_none(call->attrs, "axis");
     int axis = flat ? 0 : lower_axis(call, "axis", x->rank);
     int64_t n = flat ? x->count : x->shape[axis], index;
-    if (!find_index_outside(call->in[1], -n, n, 0, &index))
+    if (!find_index_outside(call->in[1], -n, n, NULL, &index))
         return NULL;
     return flat ? fmt_text("index %lld is out of range for %lld element%s", (long long)index,
                            (long long)n, n == 1 ? "" : "s")
