@@ -212,8 +212,6 @@ static uint32_t owner_of(const Owning *o, int32_t tensor) {
 
 static bool is_tail_call(const Instr *i) { return i->op == CODE_TAIL || i->op == CODE_TAIL_GLOBAL; }
 
-static bool is_call(const Instr *i) { return i->op == CODE_CALL || i->op == CODE_CALL_GLOBAL; }
-
 /* The first of the moves that put a tail call's arguments in their places, or the instruction, with the path that a call
  * asks for. */
 static size_t first_move(const Owning *o, size_t at) {
@@ -515,7 +513,8 @@ static void run_forward(Owning *o) {
         /* the result may be the accumulator, whose shape may be read later */
         if (calls(o->r, i, ad_add_index))
             forget_in(o->holds, o->nslots, o->holds[i->b >> 4]);
-        if (is_tail_call(i) || is_call(i))
+        bool called = instr_info(i)->result == RESULT_CALLED;
+        if (called || is_tail_call(i))
             give_arguments(o, at);
         if (is_tail_call(i))
             drop_unread(o, at);
@@ -527,7 +526,6 @@ static void run_forward(Owning *o) {
         for (uint32_t s = 0; reads.make && s < reads.make->code->ncaptured; s++)
             if ((reads.make->captured[s] & 3) == BASE_SLOT)
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
-        bool called = instr_info(i)->result == RESULT_CALLED;
         o->called |= called; /* which may take another frame apart */
         bool item = reads_item(o, at);
         bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) || item;

@@ -17,6 +17,11 @@ bool tighten_may_read(const Tightener *t, size_t i, int32_t slot_of) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
+/* Whether it says something of the call behind it, and touches no argument. */
+static bool belongs_to_call(const Instr *i) {
+    return i->op == CODE_HOLE || i->op == CODE_PATH || i->op == CODE_GIVE;
+}
+
 void tighten_find_sources(const Tightener *t, size_t use, uint32_t first, uint32_t n, int32_t *from,
                           size_t *moves) {
     bool written[LONGEST] = {false}, any = false;
@@ -30,7 +35,7 @@ void tighten_find_sources(const Tightener *t, size_t use, uint32_t first, uint32
         if (t->targets[i + 1])
             break;
         const Instr *in = at(t, i);
-        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH || in->op == CODE_GIVE)
+        if (t->gone[i] || belongs_to_call(in))
             continue;
         if (!writes_a_only(in))
             break;
@@ -53,7 +58,7 @@ void tighten_find_sources(const Tightener *t, size_t use, uint32_t first, uint32
     /* An argument that another one is computed from stays where it is. */
     for (size_t i = use; any && i-- > end && !t->targets[i + 1];) {
         const Instr *in = at(t, i);
-        if (t->gone[i] || in->op == CODE_HOLE || in->op == CODE_PATH || in->op == CODE_GIVE)
+        if (t->gone[i] || belongs_to_call(in))
             continue;
         if (!writes_a_only(in))
             break;

@@ -10,9 +10,9 @@
  *     }
  *
  * Each part is first tried on one line and cut off where that has no room, so a value takes time in
- * proportion to its nodes, the width and the depth. A tensor that has no room on its line is shown row by
- * row, if it has few rows; else as many elements at its edges as fit. A list of short elements fills lines. What holds a single part (`Some(…)`, a
- * 1-tuple, a reference) takes no line of its own for it. */
+ * proportion to its nodes, the width and the depth. A tensor that has no room on its line is shown row
+ * by row, if it has few rows; else as many elements at its edges as fit. A list of short elements fills
+ * lines. What holds a single part (`Some(…)`, a 1-tuple, a reference) takes no line of its own for it. */
 #include <string.h>
 
 #include "eval/value_print_impl.h"

@@ -4,8 +4,9 @@
  *   let a = x * x; let b = x + 1; let c = 1 / n; b   becomes   let b = x + 1; let c = 1 / n; b
  *
  * It keeps what may fail or not end, and whatever else can be seen from outside (effects.h), but a
- * reference that is made and never used goes, and so does an operator of a derivative that fits what ran before. It does not look for code that is never reached, nor for
- * parameters and fields that nobody reads.
+ * reference that is made and never used goes, and so does an operator of a derivative, which fits where
+ * the operator did that ran before. It does not look for code that is never reached, nor for parameters
+ * and fields that nobody reads.
  *
  * A block is walked from its value back to its first binding: all uses of a name stand behind its binding,
  * so one walk decides. */

@@ -11,15 +11,14 @@
 #include "passes/pass.h"
 
 typedef enum Effect {
-    EFFECT_FAILS = 1,    /* may end in an error: `1 / 0`, a run-time check, an index */
-    EFFECT_LOOPS = 2,    /* may not end: recursion */
-    EFFECT_READS = 4,    /* reads a reference */
-    EFFECT_WRITES = 8,   /* writes one, or the state of a running derivative */
-    EFFECT_MAKES = 16,   /* makes one: two runs give two */
-    EFFECT_OUTSIDE = 32, /* meets the world: prints, files, the clock, the seed */
-    EFFECT_FOREIGN = 64, /* runs code that was not written in Relay */
-    EFFECT_MISFITS =
-        128, /* may end in an error, but only where an operator before it did not (Expr.follows) */
+    EFFECT_FAILS = 1,     /* may end in an error: `1 / 0`, a run-time check, an index */
+    EFFECT_LOOPS = 2,     /* may not end: recursion */
+    EFFECT_READS = 4,     /* reads a reference */
+    EFFECT_WRITES = 8,    /* writes one, or the state of a running derivative */
+    EFFECT_MAKES = 16,    /* makes one: two runs give two */
+    EFFECT_OUTSIDE = 32,  /* meets the world: prints, files, the clock, the seed */
+    EFFECT_FOREIGN = 64,  /* runs code that was not written in Relay */
+    EFFECT_MISFITS = 128, /* fails only where an operator before it did (Expr.follows) */
     EFFECT_ALL = 255,
 } Effect;
 

@@ -467,9 +467,8 @@ typedef struct RuleUse {
     Instance *n;
     Expr *const *atoms; /* the operator's arguments and its result */
     uint32_t natoms;
-    bool
-        follows; /* the rule is the library's: what it does fits an operator that ran (Expr.follows) */
-    Map shapes; /* Var -> Shape: of cotangents or tangents, and of what the rule binds */
+    bool follows; /* Expr.follows, where the rule is the library's */
+    Map shapes;   /* Var -> Shape: of cotangents or tangents, and of what the rule binds */
     bool
         identities; /* operators stay that give their first argument unchanged, and operands of which the shape matters */
 } RuleUse;

@@ -212,10 +212,9 @@ struct Expr {
     bool
         own_cells : 1; /* TUPLE, UPDATE, CALL of a constructor: Note [Own cells] in passes/cells.h */
     bool is_left : 1;  /* GRAD: `derive` has tried all ways to make code of it, in vain */
-    bool
-        follows : 1; /* CALL of an operator: of a derivative's rule, on what an operator that ran took and gave */
-    uint8_t tail; /* CALL: TailKind, where expr_mark_tails saw its function */
-    uint8_t mode; /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
+    bool follows : 1;  /* CALL of an operator: of a derivative's rule; it fits what ran before */
+    uint8_t tail;      /* CALL: TailKind, where expr_mark_tails saw its function */
+    uint8_t mode;      /* GRAD: GradKind; CALL: 0, or 1 + AdMode: call the callee's twin */
     uint8_t drop; /* CALL: how many leading letters of the calling code's path the callee's path
                             leaves out (Note [Twins] in passes/grad.h) */
     union {
