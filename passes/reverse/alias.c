@@ -140,17 +140,18 @@ void alias_each(Way *w, Place *const *places, uint32_t n, AliasRun run, void *ct
 typedef struct Adding {
     Place *place;
     Expr *ct;
+    AddToPlace *add;
 } Adding;
 
 static void run_add(Way *w, void *ctx) {
     const Adding *a = ctx;
-    acc_add(w, a->place, a->ct);
+    a->add(w, a->place, a->ct);
 }
 
-bool alias_add(Way *w, Place *p, Expr *ct) {
+bool alias_add(Way *w, Place *p, Expr *ct, AddToPlace *add) {
     if (!find_open(p))
         return false;
-    Adding a = {p, ct};
+    Adding a = {p, ct, add};
     alias_each(w, &p, 1, run_add, &a);
     return true;
 }

@@ -523,8 +523,9 @@ Expr *own_run_again(Way *w, const Step *s, Instance *callee);
 void way_custom(Way *w, Step *s, Expr *ct);
 
 /* ---- alias.c ---- */
-/* Adds a cotangent to the value that p names, which the frame tells; false where p is no other name. */
-bool alias_add(Way *w, Place *p, Expr *ct);
+/* Adds a cotangent to the value that p names, which the frame tells, by `add`; false where p is no other name. */
+typedef void AddToPlace(Way *w, Place *p, Expr *ct);
+bool alias_add(Way *w, Place *p, Expr *ct, AddToPlace *add);
 /* Emits `run` once for each value that places in p may name: in it they are those. */
 typedef void (*AliasRun)(Way *w, void *ctx);
 void alias_each(Way *w, Place *const *places, uint32_t n, AliasRun run, void *ctx);

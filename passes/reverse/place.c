@@ -349,7 +349,7 @@ static void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
         if (p->parts[i])
             acc_add_perhaps(w, p->parts[i], acc_item(w, ct, i, p, &of));
     }
-    if (p->form != PLACE_LEAF)
+    if (p->form != PLACE_LEAF || alias_add(w, p, ct, acc_add_perhaps))
         return;
     if (p->presence != ABSENT)
         ct = way_bind(w, b_builtin(&w->build, "ad.add", p->acc, ct, NULL), NULL);
@@ -368,7 +368,7 @@ void acc_add(Way *w, Place *p, Expr *ct) {
                 acc_add(w, p->parts[i], way_bind(w, b_proj(&w->build, ct, i), NULL));
         return;
     }
-    if (alias_add(w, p, ct))
+    if (alias_add(w, p, ct, acc_add))
         return;
     Expr *sum = ct;
     if (p->presence == PRESENT && is_added_by_operator(w, p, ct)) {
