@@ -377,7 +377,8 @@ void name_place(Reader *r, Var *v, Place *p, Known *k);
 Expr *read_value(Reader *r, Expr *e);
 Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active);
 Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec);
-void instance_read(Instance *n);
+/* Reads an expression in tail position. */
+void read_end(Reader *r, Expr *e);
 /* The instance of a call; NULL when there are too many. */
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
                        const bool *shared, uint32_t nslots, const SlotMap *numbers);
@@ -669,6 +670,8 @@ void chains_find(Program *p, const Instance *top);
 bool instance_is_straight(Instance *n);
 
 /* ---- make.c ---- */
+/* Reads the function of a new instance. */
+void instance_read(Instance *n);
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,
                        const SlotMap *numbers);
 bool instance_is_of(const Instance *n, const Known *self, Known *const *known, const bool *active,

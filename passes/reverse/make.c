@@ -65,6 +65,78 @@ Instance *instance_new(Program *p, Known *self, Known **known, const bool *activ
     return n;
 }
 
+/* The place of a parameter or captured variable: p, or that of one which is the same value. */
+static Place *take_slot(const Instance *n, Place *p, const Known *k, uint32_t *next, Place **slots,
+                        uint32_t *count) {
+    if (!k) {
+        uint32_t slot = n->numbers.slot[(*next)++];
+        if (slot < *count)
+            return slots[slot];
+        return slots[(*count)++] = p;
+    }
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (k->active[i] && k->known[i] != k)
+            p->parts[i] = take_slot(n, p->parts[i], k->known[i], next, slots, count);
+    return p;
+}
+
+void instance_read(Instance *n) {
+    Reader r = {n, n->program, mem_new(Steps)};
+    n->body = r.steps;
+    if (mem_stack_left() < 2 * SPARE_STACK) {
+        reverse_outgrow(r.p, "calls are nested too deeply");
+        return;
+    }
+    const Fn *f = n->fn->fn;
+    Place **slots = mem_new_n(Place *, n->nslots + 1);
+    uint32_t count = 0, next = 0;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        Place *p = NULL;
+        if (n->active[i] && n->known[i])
+            p = place_of_closure(n, n->known[i]);
+        else if (n->active[i])
+            p = place_new(n, f->params[i]->type);
+        if (p)
+            p = take_slot(n, p, p->form == PLACE_CLOSURE ? n->known[i] : NULL, &next, slots,
+                          &count);
+        name_place(&r, f->params[i], p, n->known[i]);
+        for (uint32_t k = 0; p && !n->known[i] && k < i; k++) {
+            Expr *other = expr_var(f->params[k], n->fn->span);
+            if (place_of(n, other) != p)
+                continue;
+            merge_alias(&r, f->params[i], other); /* it was given the same value */
+            break;
+        }
+        map_set(&n->body->defines, f->params[i], f->params[i]);
+    }
+    Place *self = place_of_closure(n, n->self);
+    take_slot(n, self, n->self, &next, slots, &count);
+    if (count != n->nslots)
+        BUG("an instance has %u slots, its call %u", count, n->nslots);
+    for (uint32_t i = 0; i < count; i++) {
+        slots[i]->shared = n->shared[i];
+        n->slots[i] = slots[i];
+    }
+    bool captures = false;
+    for (uint32_t i = 0; i < self->nparts; i++)
+        captures |= n->self->active[i];
+    for (uint32_t i = 0; i < self->nparts; i++) {
+        Var *v = n->self->captured.data[i];
+        map_set(&n->body->defines, v, v);
+        name_place(&r, v, n->self->known[i] == n->self ? (captures ? self : NULL) : self->parts[i],
+                   n->self->known[i]);
+    }
+    n->wants_self = n->self->captured.len > 0;
+    n->fn->fn->keeps_captured |= n->wants_self;
+    n->self->original->fn->keeps_captured |= n->wants_self;
+    if (n->is_rule) {
+        r.steps->end = END_RETURN;
+        r.steps->result = read_value(&r, n->fn->fn->body);
+    } else {
+        read_end(&r, n->fn->fn->body);
+    }
+}
+
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
                        const bool *shared, uint32_t nslots, const SlotMap *numbers) {
     for (size_t i = 0; i < p->instances.len; i++) {
