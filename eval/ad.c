@@ -341,6 +341,52 @@ bool ad_own(const BuiltinCall *call, Value *out) {
     return true;
 }
 
+typedef struct Owned {
+    uint64_t level;
+    Value before, made;
+    bool any;
+} Owned;
+
+/* v with a new cell of the level, which may be that of a derivative around the one that v is followed by. */
+static Value with_own_cell(Owned *o, Value v) {
+    if (v.tag != VAL_DUAL)
+        return v;
+    const Dual *d = v.p;
+    if (d->level != o->level)
+        return new_dual(with_own_cell(o, d->primal), d->other, d->level);
+    o->any = true;
+    o->before = v;
+    return o->made = new_dual(d->primal, new_ref(value_unit()), d->level);
+}
+
+/* Of (D, f): f with new cells of the tensors that it captured, these tensors as they were, and as they are there, the
+ * last one first. */
+bool ad_own_captured(const BuiltinCall *call, Value *out) {
+    uint64_t level = tape_level(call->args[0]);
+    Value f = call->args[1];
+    const Closure *of = f.tag == VAL_CLOSURE ? f.p : NULL;
+    uint32_t n = of ? of->ncaptured : 0, count = 0;
+    size_t size = sizeof *of + n * sizeof(Value);
+    Closure *c = n ? memcpy(mem_alloc(size), of, size) : NULL;
+    Value *before = mem_new_n(Value, n + 1), *made = mem_new_n(Value, n + 1);
+    for (uint32_t i = n; i-- > 0;) {
+        Owned o = {.level = level};
+        Value v = with_own_cell(&o, c->captured[i]);
+        if (v.tag == VAL_CLOSURE && v.p == of)
+            c->captured[i].p = c;
+        if (!o.any)
+            continue;
+        c->captured[i] = v;
+        before[count] = o.before;
+        made[count++] = o.made;
+    }
+    if (count)
+        f.p = c;
+    Value items[] = {f, value_tuple(before, count), value_tuple(made, count)};
+    *out = value_tuple(items, 3);
+    return true;
+}
+
 bool ad_next(const BuiltinCall *call, Value *out) {
     *out = value_int(DT_I32, call->args[0].i + 1);
     return true;

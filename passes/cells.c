@@ -15,6 +15,11 @@ static bool may_be_tensor(const Expr *e) {
     return t->tag == TY_PARAM || t->tag == TY_VAR;
 }
 
+/* The same, or a function. */
+static bool may_be_owned(const Expr *e) {
+    return may_be_tensor(e) || (e->type && type_resolve(e->type)->tag == TY_FN);
+}
+
 Expr *cells_of_parts(Expr *e) {
     if (!e->own_cells)
         return e;
@@ -25,7 +30,7 @@ Expr *cells_of_parts(Expr *e) {
     for (uint32_t i = 0; i < e->nargs; i++) {
         Expr *part = e->args[i];
         copy->args[i] = part;
-        if (!may_be_tensor(part))
+        if (!may_be_owned(part))
             continue;
         b.span = part->span;
         copy->args[i] = b_builtin(&b, "ad.own", part, NULL);
@@ -96,7 +101,7 @@ bool cells_are_new(const Expr *e) {
     const Expr *result = e;
     while (result->kind == EXPR_LET)
         result = result->body;
-    if (!may_be_tensor(result))
+    if (!may_be_owned(result))
         return true;
     const Expr *bound = result->kind == EXPR_VAR ? bound_in(e, result->var) : NULL;
     bool new = true;

@@ -7,8 +7,9 @@
  *   let h = f(x);  (h, (h, c))      is      let h = f(x);  (ad.own(h), (ad.own(h), ad.own(c)))
  *
  * On the way back the cell of `ad.own(h)` is added to that of h, at once. The sum is the same, added in another order; it
- * is the same order on every engine, whatever passes run. What is no tensor is stored as it is: the cells are
- * in it already. Inside of derivatives `ad.own` gives each of them a cell, the innermost last.
+ * is the same order on every engine, whatever passes run. A function is stored as one that captured `ad.own(x)` for each
+ * tensor x that it captured itself. What is neither is stored as it is: the cells are in it already. Inside of derivatives
+ * `ad.own` gives each of them a cell, the innermost last.
  *
  * The core says where that happens by a mark (Expr.own_cells) rather than by calls, which only derivatives need: the
  * reference and the twins act on the mark, and what becomes code of a derivative has the calls in the place of

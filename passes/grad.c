@@ -142,17 +142,35 @@ static void record(Twin *t, const Build *b, Block *active, const char *name, Exp
     block_do(active, b_write(b, b_builtin(b, "ad.chain", t->tape, NULL), propagate));
 }
 
+/* let c = ad.own_captured(D, ad.own(f)); if ad.is_active(D, c.2) { … }; c.0: a function that captured cells of its own. */
+static Expr *own_function(Twin *t, const Build *b, Expr *f) {
+    Block block = {.b = b}, active = {.b = b}, back = {.b = b};
+    Expr *own = b_builtin(b, "ad.own", f, NULL);
+    Expr *c = block_let(&block, "c", b_builtin(b, "ad.own_captured", t->tape, own, NULL));
+    Expr *made = block_let(&block, "made", expr_proj(c, 2, b_some_type("made"), b->span));
+    Expr *before = expr_proj(c, 1, b_some_type("before"), b->span);
+    Expr *cts = block_let(&back, "cts", b_builtin(b, "ad.added", t->tape, made, NULL));
+    record(t, b, &active, "own", made, block_end(&back, accumulate(t, b, before, cts)));
+    Expr *is_active = b_builtin(b, "ad.is_active", t->tape, made, NULL);
+    block_do(&block, b_if(b, is_active, block_end(&active, b_unit(b)), b_unit(b)));
+    return block_end(&block, expr_proj(c, 0, f->type, b->span));
+}
+
 /* if ad.is_dual(D, x) { let r = ad.lift(D, ad.own(ad.primal(D, x))); …; r } else { ad.own(x) } */
 Expr *grad_own(Twin *t, const Expr *call, Expr *x) {
     Build b = {call->span};
     Block block = {.b = &b}, active = {.b = &b}, back = {.b = &b};
     x = block_atom(&block, "x", x);
+    TypeTag tag = type_resolve(x->type)->tag;
+    if (tag == TY_FN)
+        return block_end(&block, own_function(t, &b, x));
+    Expr *other = tag == TY_TENSOR ? b_builtin(&b, "ad.own", x, NULL) : own_function(t, &b, x);
     Expr *v = b_builtin(&b, "ad.own", b_builtin(&b, "ad.primal", t->tape, x, NULL), NULL);
     Expr *r = block_let(&active, "r", b_builtin(&b, "ad.lift", t->tape, v, NULL));
     Expr *ct = block_let(&back, "ct", b_builtin(&b, "ad.cotangent", t->tape, r, NULL));
     record(t, &b, &active, "own", r, block_end(&back, accumulate(t, &b, x, ct)));
     return block_end(&block, b_if(&b, b_builtin(&b, "ad.is_dual", t->tape, x, NULL),
-                                  block_end(&active, r), b_builtin(&b, "ad.own", x, NULL)));
+                                  block_end(&active, r), other));
 }
 
 Expr *grad_op_call(Twin *t, Expr *call, Expr **args) {

@@ -548,7 +548,29 @@ static bool own_in(Reference *r, World *w, Value x, Value *out) {
         (WatchEvent){.kind = WATCH_STORE, .n = 1, .args = kept, .value = *out, .level = w->level});
 }
 
-bool ref_own(Reference *r, Value *x) { return own_in(r, r->world, *x, x); }
+/* A function that captured what each tensor is that f captured itself. */
+static bool own_captured(Reference *r, Value *f) {
+    const Closure *of = f->p;
+    size_t size = sizeof *of + of->ncaptured * sizeof(Value);
+    Closure *c = memcpy(mem_alloc(size), of, size);
+    Value made = {.tag = VAL_CLOSURE, .p = c};
+    bool any = false;
+    for (uint32_t i = 0; i < c->ncaptured; i++) {
+        bool is_dual = c->captured[i].tag == VAL_DUAL;
+        if (is_dual && !own_in(r, r->world, c->captured[i], &c->captured[i]))
+            return false;
+        any |= is_dual;
+        if (c->captured[i].tag == VAL_CLOSURE && c->captured[i].p == of)
+            c->captured[i] = made;
+    }
+    if (any)
+        *f = made;
+    return true;
+}
+
+bool ref_own(Reference *r, Value *x) {
+    return x->tag == VAL_CLOSURE && r->world ? own_captured(r, x) : own_in(r, r->world, *x, x);
+}
 
 /* ---- functions with a derivative of their own ------------------------------------------------ */
 
