@@ -50,7 +50,8 @@ static bool is_atom(const Expr *e) {
     if (e->kind == EXPR_STRING)
         return e->text_len <= WORD;
     return e->kind == EXPR_VAR || (e->kind == EXPR_LIT && !e->like) || e->kind == EXPR_CONST ||
-           e->kind == EXPR_OP || e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && e->nargs == 0);
+           e->kind == EXPR_OP || e->kind == EXPR_CTOR || (e->kind == EXPR_TUPLE && e->nargs == 0) ||
+           (e->kind == EXPR_ZERO && !e->like && type_is_unit(e->zero_type));
 }
 
 static bool is_data(const Expr *e) {
@@ -347,6 +348,18 @@ static Expr *fold_dense(Folder *f, Expr *e) {
     return is_whole(f, ct, e->args[0]->type) ? ct : NULL;
 }
 
+/* Whether an accumulator is absent, which a frame that is made here says: the way back from another one never runs, nor do
+ * the types of its frame hold for this one. */
+static Expr *fold_absence(Folder *f, const Expr *e) {
+    if (!expr_calls_builtin(e, "ad.is_zero"))
+        return NULL;
+    Expr *ct = e->args[0], *known = structure_of(f, ct);
+    bool tuple = known && known->kind == EXPR_TUPLE;
+    bool absent = (ct->kind == EXPR_ZERO && type_is_unit(ct->zero_type)) ||
+                  (tuple && !known->nargs);
+    return absent || tuple ? expr_bool(absent, e->span) : NULL;
+}
+
 /* ---- the rest -------------------------------------------------------------------------------- */
 
 /* A block, and the branch of an `if` on a literal where the block's value is one. */
@@ -454,6 +467,8 @@ static Expr *fold_form(Folder *f, Expr *e) {
                   : e->kind != EXPR_CALL  ? NULL
                   : e->a->kind == EXPR_OP ? fold_operator(e)
                                           : fold_dense(f, e);
+    if (here && !value && e->kind == EXPR_CALL)
+        value = fold_absence(f, e);
     return value ? value : e;
 }
 
