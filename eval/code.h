@@ -87,6 +87,7 @@
     X(TEST_NULLARY, ONE,  NONE,       BORROW, NOTHING, JUMP)  /* the same of a constructor without fields */ \
     X(TEST_VALUE,   ONE,  NONE,       BORROW, NOTHING, JUMP)  /* to a unless b equals the literal c */       \
     X(GET_FIELD,    ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- field number c of b */                 \
+    X(GET_CAPTURED, ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- captured variable number c of closure b */ \
     X(GET_ITEM,     ONE,  NONE,       BORROW, VALUE,   NEXT)  /* a <- item number c of b */                  \
     X(ADD_CT,       ONE,  ONE,        KEEP_OR_TAKE, VALUE, NEXT) /* a <- cotangent b + cotangent c, either may be absent */ \
     X(ADD_PRODUCT,  ROW_SITE, NONE,   KEEP_OR_TAKE, VALUE, NEXT) /* a <- cotangent slot b + the product of sites[c] of the slots behind it */ \

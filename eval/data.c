@@ -139,6 +139,8 @@ bool equal_values(Interp *in, Expr *origin, Value a, Value b, bool negate, Value
 /* ---- no arm ---------------------------------------------------------------------------------- */
 
 void fail_no_match(Interp *in, Value v) {
+    if (v.tag == VAL_CLOSURE) /* no program matches functions, code of derivatives does */
+        BUG("a derivative meets a function that it does not know");
     Str text = {0};
     value_print(
         &text, v,

@@ -61,13 +61,16 @@ static void resolve_pattern(Resolver *r, Pattern *p, Expr *match, int32_t at, bo
         if (known)
             break;
         int32_t ctor = const_ctor(r, p->ctor);
-        Opcode test = p->ctor->nfields ? CODE_TEST_DATA : CODE_TEST_NULLARY;
+        bool holds = p->ctor->nfields || p->ctor->is_function;
+        Opcode test = holds ? CODE_TEST_DATA : CODE_TEST_NULLARY;
         vec_push(fail, emit(r, match, test, 0, 0, at, ctor));
         break;
     }
     case PAT_TUPLE: break;
     }
-    Opcode get = p->kind == PAT_CTOR ? CODE_GET_FIELD : CODE_GET_ITEM;
+    Opcode get = p->kind != PAT_CTOR    ? CODE_GET_ITEM
+                 : p->ctor->is_function ? CODE_GET_CAPTURED
+                                        : CODE_GET_FIELD;
     for (uint32_t i = 0; i < p->nargs; i++)
         if (p->args[i]->kind != PAT_WILDCARD) {
             int32_t s = operand(BASE_SLOT, (uint32_t)slot_new(r));

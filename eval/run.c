@@ -674,6 +674,8 @@ do_TEST_DATA : {
     const Value *v = R(pc->b);
     if (v->tag == VAL_CTOR && ((const Data *)v->p)->layout->ctor == R(pc->c)->p)
         NEXT();
+    if (v->tag == VAL_CLOSURE && ctor_of_closure(v->p) == R(pc->c)->p)
+        NEXT();
     pc = code->instrs + pc->a;
     DISPATCH();
 }
@@ -693,6 +695,10 @@ do_TEST_VALUE:
 
 do_GET_FIELD:
     SLOT(pc->a) = data_get(*R(pc->b), (uint32_t)pc->c);
+    NEXT();
+
+do_GET_CAPTURED:
+    SLOT(pc->a) = ((const Closure *)R(pc->b)->p)->captured[pc->c];
     NEXT();
 
     FIELDS(, pc->x)

@@ -36,6 +36,12 @@ static inline void copy_fields(Value *to, const Data *d, uint32_t first, uint32_
     }
 }
 
+/* The constructor by which code of derivatives knows a closure; NULL: it is of none. */
+static inline const Ctor *ctor_of_closure(const Closure *c) {
+    const Expr *base = c->fn->fn->base;
+    return (base ? base : c->fn)->fn->as_data;
+}
+
 static inline Tuple *frame_at(const Value *v) {
     if (UNLIKELY(v->tag != VAL_TUPLE || !v->p))
         BUG("a frame is a value with tag %u", v->tag);

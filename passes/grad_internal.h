@@ -36,8 +36,9 @@ typedef struct GradState {
     WeakMap prepared;               /* EXPR_FN -> what it is after the passes: known.c */
     WeakMap loops;                  /* EXPR_FN that vmap_to_run made -> what it was made of */
     VEC(const Op *) row_ops;        /* operators at all rows (ops/rows.h) that batch.c made */
-    Map tangents;              /* Op -> the functions that twins share for its tangents (jvp.c) */
-    Expr *accumulate;          /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
+    Map tangents;        /* Op -> the functions that twins share for its tangents (jvp.c) */
+    TypeDecl *functions; /* of the constructors of functions that are data (reverse/functions.c) */
+    Expr *accumulate;    /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
     Map kinds; /* the functions that these give -> the address of their kind's templates */
 } GradState;

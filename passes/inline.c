@@ -620,10 +620,31 @@ static Expr *captured_variable(Inliner *in, Expr *e) {
     expr_free_vars(fn, &captured);
     size_t at = (size_t)e->args[1]->i;
     if (at >= captured.len)
-        BUG("a closure captured %zu variables, and number %zu is read", captured.len, at);
+        return e; /* in the arm of another function, which never runs */
     Expr *v = expr_var(captured.data[at], e->span);
     v->inlined = e->inlined;
     return v;
+}
+
+/* The arm of a `match` that asks which function a literal is (passes/reverse/functions.c); e where it is no such match. */
+static Expr *arm_of_literal(Inliner *in, Expr *e) {
+    if (e->kind != EXPR_MATCH || e->a->kind != EXPR_VAR || !e->narms ||
+        e->arms->pattern->kind != PAT_CTOR || !e->arms->pattern->ctor->is_function)
+        return e;
+    Expr *fn = inline_known_literal(in, e->a);
+    uint32_t i = 0;
+    while (fn && i < e->narms && e->arms[i].pattern->ctor != fn->fn->as_data)
+        i++;
+    if (!fn || i == e->narms)
+        return e;
+    const Pattern *p = e->arms[i].pattern;
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    Expr *result = e->arms[i].body;
+    for (uint32_t k = p->nargs; k-- > 0;)
+        if (p->args[k]->kind == PAT_VAR)
+            result = expr_let(p->args[k]->var, expr_var(captured.data[k], e->span), result);
+    return result;
 }
 
 /* The call e by a name that the literal gets: one that is called where it stands begins no activation. */
@@ -667,7 +688,7 @@ static Expr *inline_made_literal(Inliner *in, Expr *e) {
 }
 
 Expr *inline_expr(Inliner *in, Expr *e) {
-    e = captured_variable(in, e);
+    e = arm_of_literal(in, captured_variable(in, e));
     if (e->kind == EXPR_VAR)
         return atom_at(in, e);
     Expr *known = map_find(&in->done, e);

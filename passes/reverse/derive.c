@@ -197,7 +197,10 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     Known *self = known_prepared(p, source), **known = mem_new_n(Known *, n + 1);
     for (uint32_t i = 0; p->code->given && i < self->captured.len; i++)
         self->known[i] = p->code->given->known[i];
+    functions_check_source(p, self);
     SlotMap numbers = slots_apart(nslots);
+    if (p->why)
+        return NULL;
     if (kind != GRAD_JVP)
         return instance_get(p, self, known, active, shared, nslots, &numbers);
     Presence *given = mem_new_n(Presence, nslots + 1);
@@ -249,6 +252,7 @@ static void settle_instances(Program *p, GradKind kind, Instance *top) {
             make_tangents(p);
         else
             make_ways_back(p, top);
+        functions_find_calls(p);
     }
 }
 
@@ -299,7 +303,7 @@ static void note_calls(Global *made, bool straight) {
         vec_push(&made->uses, made);
 }
 
-static Instance *derive(Program *p, GradKind kind, Expr *source) {
+static Instance *derive_once(Program *p, GradKind kind, Expr *source) {
     for (int m = 0; m < AD_MODES; m++)
         if (source->fn->own_twins[m])
             reverse_refuse(p, "a function with a derivative of its own");
@@ -309,17 +313,36 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
         return NULL;
     Instance *top = top_instance(p, kind, source);
     settle_instances(p, kind, top);
-    if (kind != GRAD_JVP && !p->why && replay_choose(p))
+    if (kind != GRAD_JVP && !p->why && !functions_are_data(p) && replay_choose(p))
         settle_instances(p, kind, top);
     return top;
 }
 
-static Program program_of(PassCtx *ctx, ReverseCode *code, bool prepares) {
+static Program program_of(PassCtx *ctx, ReverseCode *code, Functions *functions, bool prepares) {
     return (Program){.ctx = ctx,
                      .code = code,
                      .merges = code->merges,
+                     .functions = functions,
                      .prepares = prepares,
                      .most_work = MAX_WORK};
+}
+
+/* Reads the program again until all functions that get into data are known, if it is left without that. */
+static Instance *derive(Program *p, GradKind kind, Expr *source) {
+    enum { MOST_READINGS = 16 };
+    Instance *top = derive_once(p, kind, source);
+    bool wants = p->lacks_function || p->is_too_large || functions_are_data(p);
+    for (int i = 0; i < MOST_READINGS && wants && functions_begin(p->functions); i++) {
+        Program again = program_of(p->ctx, p->code, p->functions, p->prepares);
+        again.splits = p->splits;
+        again.most_work = p->most_work;
+        again.prepared = p->prepared;
+        again.typed = p->typed;
+        again.used = p->used;
+        *p = again;
+        top = derive_once(p, kind, source);
+    }
+    return top;
 }
 
 /* Begins with what was prepared before, split; false where that is as it was. What follows several choices in a row is
@@ -353,14 +376,14 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     Build b = {span_none()};
     code->of = b_var(&b, "f", b_some_type("f"));
     bool prepares = ctx->opt && opt_is_on(ctx->opt);
-    Program p = program_of(ctx, code, prepares), before, split;
+    Program p = program_of(ctx, code, functions_new(), prepares), before, split;
     Instance *top = derive(&p, kind, source);
     before = p;
     if (p.is_too_large && prepares) { /* what was inlined may be too much */
-        p = program_of(ctx, code, false);
+        p = program_of(ctx, code, functions_new(), false);
         top = derive(&p, kind, source);
     }
-    split = program_of(ctx, code, prepares);
+    split = program_of(ctx, code, before.functions, prepares);
     /* what follows a choice may not know which value it has */
     if (p.tries_again && take_split(&split, &before)) {
         const char *why = p.why;

@@ -28,6 +28,7 @@ typedef enum Presence { ABSENT, PRESENT, PERHAPS, UNKNOWN } Presence;
 typedef enum PlaceForm { PLACE_LEAF, PLACE_TUPLE, PLACE_DATA, PLACE_CLOSURE } PlaceForm;
 
 typedef struct Steps Steps;
+typedef struct Functions Functions; /* functions.c */
 
 /* Where what leaves an arm or a function may have two names itself: the variable that tells which value it is, of those that the
  * frame saves, and what it says. */
@@ -282,6 +283,7 @@ typedef struct Program {
     Map used;     /* Global that was noted */
     Map prepared; /* EXPR_FN -> the same after the passes */
     Map typed;    /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
+    Functions *functions;
     bool prepares;
     bool splits;         /* what follows a choice between data stands in its arms (split.c) */
     bool indexes;        /* some accumulator is added to in place */
@@ -355,6 +357,37 @@ void merge_alias(Reader *r, Var *v, Expr *atom);
 /* An atom with the value of an operator's call, if one is known; else NULL, and the step that is added next has it. */
 Expr *merge_operator(Reader *r, Expr *call);
 void merge_step(Reader *r, Step *s);
+
+/* ---- functions.c: Note [Functions as data] ---- */
+Functions *functions_new(void);
+/* Whether they are, in this reading. */
+bool functions_are_data(const Program *p);
+/* Before another reading, in which they are. false: all that is to be known of them was known in the last one. */
+bool functions_begin(Functions *f);
+/* Leaves a program that was given functions from outside. */
+void functions_check_source(Program *p, const Known *source);
+/* Whether a value of the type may be a function or hold one. */
+bool type_may_be_function(Type *t);
+/* Gives a literal that is read its constructor. self: the variable that it is bound to where it may name itself, or NULL. */
+void function_note(Reader *r, const Known *k, Var *self);
+/* The literal that stands for an operator: of one constructor each time. */
+Expr *function_of_value(Reader *r, Expr *op);
+/* An atom that gets into data, or is a result: where it is a known function, as data of its constructor. */
+Expr *function_as_data(Reader *r, Expr *atom);
+/* The same where the program stores it: Note [Own cells] in passes/cells.h. */
+Expr *function_stored(Reader *r, Expr *atom);
+/* Makes a call of a function that is not known one of `apply`; false where functions are no data. */
+bool function_apply(Reader *r, Expr *call);
+/* What `apply` and the like are; NULL of all others. */
+Known *function_callee(const Reader *r, const Expr *callee);
+/* Reads `let f_1 = f` in an arm of such a function; false of any other binding. */
+bool function_arrives(Reader *r, const Expr *let);
+/* Whether the call gives what may be a function, and is one of an instance for that. */
+bool function_is_given(const Program *p, const Step *s);
+/* Reads the function that it calls, for the functions that may be given. */
+void function_see(Program *p, const Step *s);
+/* Finds the instances of all such calls. */
+void functions_find_calls(Program *p);
 
 /* ---- nested.c ---- */
 /* The body of a straight function that a derivative was made into, in place of a call of it; NULL: the call stays. */

@@ -259,6 +259,10 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
     bool captured = expr_calls_builtin(call, "ad.captured");
     if (captured && read_known_part(r, call, v))
         return true;
+    if (captured && place_of(r->n, call->args[0])) {
+        reverse_lack(r->p, "what a function captured that is not known");
+        return false;
+    }
     if (captured) { /* of a closure that is a constant */
         Known *k = known_of(r, call->args[0]);
         uint32_t i = (uint32_t)call->args[1]->i;

@@ -110,6 +110,8 @@ bool place_give_form(Instance *callee, Place *slot, Place *given) {
 }
 
 Type *place_field_type(Type *data, const Ctor *ctor, uint32_t i) {
+    if (ctor->is_function)
+        return ctor->fields[i];
     data = type_resolve(data);
     ctor = ctor_of_type(ctor, data);
     const TypeDecl *decl = ctor->decl;

@@ -100,6 +100,8 @@ static Expr *read_parts(Reader *r, Expr *e) {
     e = cells_of_parts(e);
     Expr *copy = expr_copy(e);
     copy->args = read_args(r, e->args, e->nargs, &active);
+    for (uint32_t i = 0; i < e->nargs; i++)
+        copy->args[i] = function_as_data(r, copy->args[i]);
     Expr *v = add_plain(r, e->kind == EXPR_TUPLE ? "t" : "d", copy);
     if (e->kind == EXPR_TUPLE)
         map_set(&r->n->tuples, v->var, copy);
@@ -117,7 +119,7 @@ static Expr *read_parts(Reader *r, Expr *e) {
     take_parts(r, p, copy->args);
     for (uint32_t i = 0; i < e->nargs; i++)
         if (p->parts[i] && p->parts[i]->form == PLACE_CLOSURE) {
-            refuse(r, "an active closure is stored in data");
+            reverse_lack(r->p, "an active closure is stored in data");
             return v;
         }
     name_place(r, v->var, p, NULL);
@@ -267,7 +269,7 @@ static bool settle_custom(Reader *r, Step *s) {
     s->places = mem_new_n(Place *, s->e->nargs + 1);
     for (uint32_t i = 0; i < s->e->nargs; i++) {
         Place *p = place_of(r->n, s->e->args[i]);
-        if (p && p->form == PLACE_CLOSURE) {
+        if (p && (p->form == PLACE_CLOSURE || (p->ctor && p->ctor->is_function))) {
             refuse(r, "an active closure is given to a function with a derivative of its own");
             return false;
         }
@@ -277,10 +279,37 @@ static bool settle_custom(Reader *r, Step *s) {
     return true;
 }
 
+/* How many functions are known one in the other. */
+static uint32_t known_depth(const Known *k) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; k && i < k->captured.len; i++) {
+        uint32_t depth = k->known[i] && k->known[i] != k ? known_depth(k->known[i]) : 0;
+        most = depth > most ? depth : most;
+    }
+    return k ? most + 1 : 0;
+}
+
+/* The function that an argument is known to be. One that a recursion makes longer and longer becomes data. */
+static Known *known_arg(Reader *r, Expr **arg) {
+    enum { DEEPEST = 4 };
+    Known *k = known_of(r, *arg);
+    if (!functions_are_data(r->p) || known_depth(k) <= DEEPEST)
+        return k;
+    *arg = function_as_data(r, *arg);
+    return NULL;
+}
+
 /* Fills in the callee of a call step, whose parts are atoms; false where it is not known. */
 static bool settle_call(Reader *r, Step *s) {
     Expr *call = s->e;
-    Known *k = known_of(r, call->a), *callee = k;
+    Known *k = function_callee(r, call->a);
+    if (!k)
+        k = known_of(r, call->a);
+    if (!k && function_apply(r, call))
+        k = function_callee(r, call->a);
+    if (r->p->why)
+        return false;
+    Known *callee = k;
     if (k && own_is(r->p->ctx, k->fn, GRAD_CUSTOM) && !place_of(r->n, call->a))
         return settle_custom(r, s);
     if (k && own_is(r->p->ctx, k->fn, GRAD_CHECKPOINT)) {
@@ -294,7 +323,7 @@ static bool settle_call(Reader *r, Step *s) {
         reverse_lack(r->p, "an active value reaches a function that is not known");
         return false;
     }
-    if (callee == k)
+    if (callee == k && !function_callee(r, call->a))
         callee = k = known_at_types(r->p, callee, call->args, call->nargs);
     s->callee = callee;
     s->known = mem_new_n(Known *, call->nargs + 1);
@@ -303,11 +332,11 @@ static bool settle_call(Reader *r, Step *s) {
     for (int pass = 0; pass < 2; pass++) {
         n = 0;
         for (uint32_t i = 0; i < call->nargs; i++) {
-            s->known[i] = known_of(r, call->args[i]);
+            s->known[i] = known_arg(r, &call->args[i]);
             Place *p = place_of(r->n, call->args[i]);
             s->active[i] = p != NULL;
             if (p)
-                place_add_slots(p, p->form == PLACE_CLOSURE ? s->known[i] : NULL, s->places, &n);
+                place_add_slots(p, s->known[i], s->places, &n);
         }
         place_add_slots(place_of(r->n, call->a), k, s->places, &n);
         if (!pass)
@@ -350,9 +379,13 @@ static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
     copy->args = read_args(r, e->args, e->nargs, &active);
     if (copy->a->kind == EXPR_BUILTIN && read_builtin(r, copy, active, v))
         return NULL;
-    if (active && type_may_hold_float(e->type) && copy->a->kind != EXPR_BUILTIN &&
-        !(copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN))
+    bool is_builtin = copy->a->kind == EXPR_BUILTIN ||
+                      (copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN);
+    bool gives_function = functions_are_data(r->p) && type_may_be_function(e->type);
+    if (((active && type_may_hold_float(e->type)) || gives_function) && !is_builtin)
         return copy;
+    if (gives_function && type_holds_code(e->type))
+        reverse_lack(r->p, "a function comes from outside");
     if (active && type_may_hold_float(e->type))
         refuse(r, "an active value reaches a builtin");
     copy->a = plain_callee(r, copy->a);
@@ -375,8 +408,9 @@ static Expr *add_call(Reader *r, Step *made) {
     s->var = v;
     s->frame = var_new(sym_intern("F"), b_some_type("frame"), call->span);
     map_set(&r->steps->defines, s->frame, s->frame);
+    function_see(r->p, s);
     s->place = place_new(r->n, call->type);
-    name_place(r, v, s->place, NULL);
+    name_place(r, v, s->nslots || s->is_custom ? s->place : NULL, NULL);
     return expr_var(v, call->span);
 }
 
@@ -384,6 +418,8 @@ static Expr *add_call(Reader *r, Step *made) {
 static Expr *read_stored(Reader *r, Expr *call) {
     Expr *atom = read_value(r, call->args[0]);
     TypeTag tag = type_resolve(call->type)->tag;
+    if (tag == TY_FN || known_of(r, atom))
+        return functions_are_data(r->p) ? function_stored(r, atom) : atom;
     if (!place_of(r->n, atom) || (tag != TY_TENSOR && tag != TY_PARAM && tag != TY_VAR))
         return atom;
     Expr *copy = expr_copy(call), *v;
@@ -439,6 +475,7 @@ Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec) {
         return e;
     }
     Known *k = read_known(r, e, rec ? var : NULL);
+    function_note(r, k, rec ? var : NULL);
     if (!var)
         var = var_new(sym_intern("f"), e->type, e->span);
     Step *s = add_step(r, STEP_PLAIN, var, e);
@@ -497,7 +534,7 @@ static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool t
         read_end(r, body);
     } else {
         c->steps->end = END_RETURN;
-        c->steps->result = read_value(r, body);
+        c->steps->result = function_as_data(r, read_value(r, body));
     }
     r->steps = outer;
     for (size_t i = c->wholes.len; i-- > 0;)
@@ -563,10 +600,14 @@ static Expr *read_reference(Reader *r, Expr *e) {
     copy->a = read_value(r, e->a);
     if (place_of(r->n, copy->a))
         refuse(r, "an active value reaches what holds a reference");
+    if (functions_are_data(r->p) && type_holds_code(e->type))
+        reverse_lack(r->p, "a function comes from outside");
     return add_plain(r, "v", copy);
 }
 
 static void read_binding(Reader *r, Expr *let) {
+    if (let->var && function_arrives(r, let))
+        return;
     if (let->a->kind == EXPR_FN && let->var) {
         read_fn(r, let->a, let->var, let->rec);
         return;
@@ -646,14 +687,15 @@ Expr *read_value(Reader *r, Expr *e) {
     if (e->kind == EXPR_FN)
         return read_fn(r, e, NULL, false);
     if (e->kind == EXPR_OP) {
-        Expr *fn = function_of_op(e);
+        Expr *fn = function_of_value(r, e);
         return fn ? read_fn(r, fn, NULL, false) : add_plain(r, "f", e);
     }
     if (e->kind == EXPR_GRAD && derivative_is_known(r, e))
         return read_derivative(r, e);
     if (is_first_frame(e))
         return read_parts(r, e);
-    if (!mentions_active(r, e))
+    bool gives_function = functions_are_data(r->p) && type_may_be_function(e->type);
+    if (!gives_function && !mentions_active(r, e))
         return add_plain(r, "v", e);
     bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
     if (type_may_hold_float(e->type) || known)
@@ -663,7 +705,7 @@ Expr *read_value(Reader *r, Expr *e) {
 
 static void end_return(Reader *r, Expr *atom) {
     r->steps->end = END_RETURN;
-    r->steps->result = atom;
+    r->steps->result = function_as_data(r, atom);
     r->steps->number = (uint32_t)r->n->returns.len;
     vec_push(&r->n->returns, r->steps);
 }
@@ -687,7 +729,7 @@ static void end_call(Reader *r, Expr *e) {
         return;
     }
     r->steps->end = END_LOOP;
-    r->steps->call = call;
+    r->steps->call = s->e;
     r->steps->branch = s;
     r->steps->number = (uint32_t)r->n->loops.len;
     vec_push(&r->n->loops, r->steps);

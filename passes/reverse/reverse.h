@@ -77,8 +77,11 @@
  * A call of what `checkpoint` gave runs its function again on the way back, one of what `custom_grad` gave calls the
  * derivative that was written (own.c).
  *
+ * A function that is in data, that a branch or call gives, or that is handed on through a recursion is one of those that
+ * the program holds: Note [Functions as data] in functions.c.
+ *
  * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
- * references, unknown callees. */
+ * references, functions that come from outside in data. */
 #ifndef PASSES_REVERSE_H
 #define PASSES_REVERSE_H
 

@@ -51,7 +51,7 @@ static bool gives_name(const Expr *e) {
 static bool is_unsure(Expr *value) {
     Type *t = value->type ? type_resolve(value->type) : NULL;
     return t && type_may_hold_float(t) && choice_of(value) &&
-           (t->tag == TY_DATA || gives_name(value));
+           (t->tag == TY_DATA || t->tag == TY_FN || gives_name(value));
 }
 
 /* What follows a value: `let v = value; rest`, or a `match` of it. */

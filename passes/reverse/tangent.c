@@ -429,7 +429,7 @@ static void bind_both(Way *w, Step *s, Expr *value, Presence presence) {
 }
 
 static void follow_call(Way *w, Step *s) {
-    if (!tangent_is_read(&w->n->read, s->place)) {
+    if (!tangent_is_read(&w->n->read, s->place) && !function_is_given(w->n->program, s)) {
         emit_let(w->block, s->var, s->e, false);
         return;
     }

@@ -131,6 +131,11 @@ static void want(Checker *c, const Expr *e, Type *found, Type *to, const char *w
     (void)e;
 }
 
+bool core_types_fit(Type *a, Type *b) {
+    Checker c = {0};
+    return fits(&c, a, b);
+}
+
 /* ---- scope ----------------------------------------------------------------------------------- */
 
 static void open_var(Checker *c, Var *v) {

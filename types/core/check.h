@@ -21,6 +21,8 @@ const char *core_check(Expr *e, const VarVec *given);
 
 /* Whether nothing of t is left open: no variable, no parameter, no `?`. */
 bool core_is_closed(Type *t);
+/* Whether a value of one type may be of the other. */
+bool core_types_fit(Type *a, Type *b);
 /* The type that an operator's relation gives the result of a call, where the types of the arguments are closed and no
  * attribute waits for a value. NULL where they are not, or where the relation does not hold: then *wrong says why. */
 Type *core_type_of_call(const Expr *call, const char **wrong);

@@ -134,6 +134,8 @@ typedef struct Fn {
     /* Parameters: a frame or those of a loop, which nobody else reads (passes/reverse/reverse.h). */
     VEC(const Var *) frames;
     bool keeps_captured; /* code of a derivative reads by number what its closures captured */
+    struct Ctor *
+        as_data; /* that by which a match of such code knows its closures: passes/reverse/functions.c; or NULL */
     const struct Fn
         *written; /* of a copy that differs in its variables only: what was copied first; or NULL */
 } Fn;

@@ -291,6 +291,8 @@ typedef struct Ctor {
     const Symbol **field_names; /* or NULL */
     Span span;
     struct Global *hides; /* bound when the type was declared: the bare name is not that any more */
+    bool
+        is_function; /* in patterns of derivatives: what it takes apart is a closure (passes/reverse/functions.c) */
 } Ctor;
 
 struct TypeDecl {

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of which the run decides which they are.
+ *
+ * Note [Functions as data]. A function that was put into data, that an `if` gives, or that is handed on through a recursion
+ * is not known where it is called. But it is one of the literals that got there:
+ *
+ *   let fs = list[fn (x) { x * w }, fn (x) { x + b }];   foldl(fn (x, f) { f(x) }, 1.0, fs)
+ *
+ * So such a call is one of `apply`, which is made for it, and which the other files read as any function:
+ *
+ *   fn (f, x) { match (f) { fn_1(w) => f_1(x), fn_2(b) => f_2(x) } }
+ *
+ * The constructors stand for closures: a closure is of the constructor of its literal (Fn.as_data), whose fields are what it
+ * captured. The value stays the closure, which all other code calls as ever; only patterns of derivatives ask of which
+ * constructor it is. Its accumulator is data of that constructor, with the cotangents of what was captured; and f_1 is f, known
+ * to be the first literal, with w for what that captured.
+ *
+ * This is done where a program is not taken without it (Functions.taken), and it holds while all functions that get there are
+ * literals of the program: one that comes in through a parameter, in data that was captured, or from a plain call, leaves the
+ * program to the twins. So in such a program no step is plain that may give a function, and a call that may is one of an
+ * instance, whether something active reaches it or not: the closures that code makes which was optimised by itself may have
+ * captured otherwise. The program is read again until no more literals are found that get into data. */
+#include "passes/reverse/internal.h"
+#include "types/core/check.h"
+
+/* A literal that has a constructor, and the variable by which it calls itself, or NULL. */
+typedef struct Function {
+    Expr *literal;
+    Var *self;
+} Function;
+
+/* What an arm of `apply` binds: f, which is known to be that literal there. */
+typedef struct Arrival {
+    const Function *function;
+    Var **captured; /* variables of the pattern, or NULL */
+} Arrival;
+
+struct Functions {
+    bool taken;
+    Map all;     /* Ctor -> Function: the first literal that was read of those that are copies */
+    Map of_ops;  /* EXPR_OP -> the Ctor of the literals that stand for it */
+    Map in_data; /* Known that gets into data, and its Function, which is one of */
+    VEC(Function *) listed; /* these */
+    size_t before;          /* how many of them there were when this reading began */
+    bool asked;             /* in this reading: which of them a value is */
+    Map globals;            /* Symbol, what is called with which types -> Global, of this reading */
+    Map callees;            /* Global -> EXPR_FN, the function that matches */
+    Map arrivals;           /* Var -> Arrival */
+    VEC(Instance *) seen;   /* that were read to see which functions they give, in this reading */
+};
+
+Functions *functions_new(void) { return mem_new(Functions); }
+
+bool functions_are_data(const Program *p) { return p->functions->taken; }
+
+bool functions_begin(Functions *f) {
+    bool more = !f->taken || (f->asked && f->listed.len > f->before);
+    f->taken = true;
+    f->asked = false;
+    f->before = f->listed.len;
+    f->globals = f->callees = f->arrivals = (Map){0};
+    vec_clear(&f->seen);
+    return more;
+}
+
+bool type_may_be_function(Type *t) {
+    return type_holds_code(t) || type_has(t, TY_PARAM) || type_has_vars(t);
+}
+
+/* ---- literals -------------------------------------------------------------------------------- */
+
+static TypeDecl *declaration(PassCtx *ctx) {
+    GradState *state = grad_state(ctx);
+    if (!state->functions) {
+        state->functions = mem_new(TypeDecl);
+        state->functions->name = sym_intern("fn");
+        state->functions->nctors = UINT32_MAX; /* in no list: each goes with its literal */
+    }
+    return state->functions;
+}
+
+static void give_ctor(PassCtx *ctx, Expr *literal, const Known *k) {
+    Ctor *ctor = mem_new(Ctor);
+    ctor->decl = declaration(ctx);
+    ctor->name = literal->fn->name ? literal->fn->name : sym_intern("fn");
+    ctor->is_function = true;
+    ctor->nfields = (uint32_t)k->captured.len;
+    ctor->fields = mem_new_n(Type *, ctor->nfields + 1);
+    for (uint32_t i = 0; i < ctor->nfields; i++)
+        ctor->fields[i] = k->captured.data[i]->type;
+    literal->fn->as_data = ctor;
+}
+
+void function_note(Reader *r, const Known *k, Var *self) {
+    Functions *f = r->p->functions;
+    Fn *fn = k->original->fn;
+    if (!f->taken)
+        return;
+    if (!fn->as_data)
+        give_ctor(r->p->ctx, k->original, k);
+    fn->keeps_captured |= k->captured.len >
+                          0; /* a copy captures as many variables, in this order */
+    if (map_has(&f->all, fn->as_data))
+        return;
+    Function *function = mem_new(Function);
+    function->literal = k->original;
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (k->captured.data[i] == self)
+            function->self = self;
+    map_set(&f->all, fn->as_data, function);
+}
+
+Expr *function_of_value(Reader *r, Expr *op) {
+    Expr *fn = function_of_op(op);
+    Functions *f = r->p->functions;
+    if (!fn || !f->taken)
+        return fn;
+    fn->fn->as_data = map_find(&f->of_ops, op);
+    if (!fn->fn->as_data) {
+        give_ctor(r->p->ctx, fn, known_new(fn));
+        map_set(&f->of_ops, op, fn->fn->as_data);
+    }
+    return fn;
+}
+
+static void note_in_data(Reader *r, const Known *k) {
+    Functions *f = r->p->functions;
+    if (!map_enter(&f->in_data, k))
+        return;
+    if (!k->captured.len) /* it may be a definition, whose value is a closure of its literal, too */
+        function_note(r, k, NULL);
+    const Ctor *ctor = k->original->fn->as_data;
+    Function *function = ctor ? map_find(&f->all, ctor) : NULL;
+    if (!function || !fn_has_own_code(k->fn)) {
+        reverse_lack(r->p, "a function that is not known is stored");
+        return;
+    }
+    if (map_enter(&f->in_data, function))
+        vec_push(&f->listed, function);
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        if (k->known[i] && k->known[i] != k)
+            note_in_data(r, k->known[i]);
+}
+
+/* The place of a closure as that of data of its constructor, with the places that it captured. */
+static Place *place_of_data(Instance *n, const Place *closure, const Known *k) {
+    if (!closure || closure->form != PLACE_CLOSURE)
+        return (Place *)closure;
+    Place *p = mem_new(Place);
+    *p = *closure;
+    p->form = PLACE_DATA;
+    p->ctor = k->original->fn->as_data;
+    p->id = ++n->nplaces;
+    p->parts = mem_new_n(Place *, p->nparts + 1);
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        p->parts[i] = k->known[i] && k->known[i] != k
+                          ? place_of_data(n, closure->parts[i], k->known[i])
+                          : closure->parts[i];
+        p->partial |= !p->parts[i];
+    }
+    return p;
+}
+
+Expr *function_as_data(Reader *r, Expr *atom) {
+    if (!r->p->functions->taken || r->p->why)
+        return atom;
+    Known *k = known_of(r, atom);
+    bool is_function = atom->type && type_resolve(atom->type)->tag == TY_FN;
+    if (!k) {
+        if (is_function && atom->kind != EXPR_VAR)
+            reverse_lack(r->p, "a function that is not known is stored");
+        return atom;
+    }
+    note_in_data(r, k);
+    Place *p = place_of(r->n, atom);
+    if (r->p->why || !p || p->form != PLACE_CLOSURE)
+        return atom;
+    Expr *v = add_plain(r, "f", atom);
+    name_place(r, v->var, place_of_data(r->n, p, k), k);
+    return v;
+}
+
+/* ---- which one a value is -------------------------------------------------------------------- */
+
+static bool is_called_so(const Function *f, Type *const *args, uint32_t nargs, Type *result) {
+    const Type *t = type_resolve(f->literal->type);
+    if (t->tag != TY_FN || t->nargs != nargs || !core_types_fit(t->fn.result, result))
+        return false;
+    for (uint32_t i = 0; i < nargs; i++)
+        if (!core_types_fit(t->args[i], args[i]))
+            return false;
+    return true;
+}
+
+static Pattern *pattern_of(const Build *b, const Function *function, Arrival *a) {
+    VarVec captured = {0};
+    expr_free_vars(function->literal, &captured);
+    Pattern *p = b_pattern(b, PAT_CTOR, NULL);
+    p->ctor = function->literal->fn->as_data;
+    p->nargs = (uint32_t)captured.len;
+    p->args = mem_new_n(Pattern *, p->nargs + 1);
+    a->function = function;
+    a->captured = mem_new_n(Var *, p->nargs + 1);
+    for (uint32_t i = 0; i < p->nargs; i++) {
+        Var *of = captured.data[i];
+        bool is_read = of != function->self && type_may_hold_float(of->type);
+        p->args[i] = b_pattern(b, is_read ? PAT_VAR : PAT_WILDCARD, of->type);
+        if (is_read)
+            a->captured[i] = p->args[i]->var = b_var(b, of->name->text, of->type);
+    }
+    return p;
+}
+
+/* match (f) { fn_1(w) => { let f_1 = f; … }, … }: where `result` is NULL ad.own(f_1), else f_1(x, …), called there. */
+static Expr *match_functions(Reader *r, const Build *b, Var *f, Var *const *xs, uint32_t n,
+                             Type *result, Span call) {
+    Functions *functions = r->p->functions;
+    Build at = {call};
+    Expr *match = expr_new(EXPR_MATCH, result ? result : f->type, b->span);
+    Type *const *args = type_resolve(f->type)->args;
+    match->a = b_ref(b, f);
+    match->arms = mem_new_n(Arm, functions->listed.len + 1);
+    Type **types = mem_new_n(Type *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = result ? xs[i]->type : args[i];
+    for (size_t i = 0; i < functions->listed.len; i++) {
+        const Function *function = functions->listed.data[i];
+        if (!is_called_so(function, types, n, result ? result : type_resolve(f->type)->fn.result))
+            continue;
+        Arrival *a = mem_new(Arrival);
+        Pattern *pattern = pattern_of(b, function, a);
+        Var *g = b_var(b, "f", function->literal->type);
+        map_set(&functions->arrivals, g, a);
+        Expr **given = mem_new_n(Expr *, n + 1), *value;
+        for (uint32_t k = 0; result && k < n; k++)
+            given[k] = b_ref(b, xs[k]);
+        if (result)
+            value = b_call(&at, b_ref(&at, g), given, n, 0);
+        else
+            value = b_builtin(b, "ad.own", b_ref(b, g), NULL);
+        value->type = match->type;
+        match->arms[match->narms++] = (Arm){pattern, NULL, expr_let(g, b_ref(b, f), value)};
+    }
+    return match;
+}
+
+/* The global `name`, a function of f and of arguments of these types; result: NULL where it gives a function again. */
+static Global *global_for(Reader *r, const char *name, Type *of, Type *const *args, uint32_t n,
+                          Type *result, Span call) {
+    Functions *functions = r->p->functions;
+    Str key = {0};
+    str_printf(&key, "%s at %p %u %u, %s", name, (void *)call.source, (unsigned)call.begin,
+               (unsigned)call.end, type_text(of));
+    for (uint32_t i = 0; i < n; i++)
+        str_printf(&key, ", %s", type_text(args[i]));
+    const Symbol *symbol = sym_intern(str_text(&key));
+    Global *g = map_find(&functions->globals, symbol);
+    functions->asked = true;
+    if (g)
+        return g;
+    Build b = {span_none()};
+    Var *f = b_var(&b, "f", of), **params = mem_new_n(Var *, n + 2);
+    Expr **given = mem_new_n(Expr *, n + 1);
+    params[0] = f;
+    for (uint32_t i = 0; i < n; i++) {
+        params[i + 1] = b_var(&b, "x", args[i]);
+        given[i] = b_ref(&b, params[i + 1]);
+    }
+    uint32_t nargs = type_resolve(of)->tag == TY_FN ? type_resolve(of)->nargs : 0;
+    Expr *match = match_functions(r, &b, f, params + 1, result ? n : nargs, result, call);
+    if (!match->narms) {
+        reverse_lack(r->p, "no function of the program is called there");
+        return NULL;
+    }
+    Expr *plain = result ? b_call(&b, b_ref(&b, f), given, n, 0) : b_ref(&b, f);
+    plain->type = match->type;
+    g = instance_global(name);
+    g->value = b_fn(&b, name, params, n + 1, plain);
+    map_set(&functions->globals, symbol, g);
+    map_set(&functions->callees, g, b_fn(&b, name, params, n + 1, match));
+    return g;
+}
+
+/* Whether a part of the type may be anything. */
+static bool is_open(Type *t) {
+    static const TypeTag tags[] = {TY_PARAM, TY_VAR};
+    for (int k = 0; k < 2; k++) {
+        Map seen = {0};
+        TypeVec found = {0};
+        type_collect(t, tags[k], &seen, &found);
+        for (size_t i = 0; i < found.len; i++)
+            if (found.data[i]->kind == KIND_TYPE)
+                return true;
+    }
+    return false;
+}
+
+bool function_apply(Reader *r, Expr *call) {
+    if (!r->p->functions->taken || call->a->kind != EXPR_VAR || call->mode || call->drop)
+        return false;
+    uint32_t n = call->nargs;
+    bool open = is_open(call->type);
+    Type **types = mem_new_n(Type *, n + 1);
+    Expr **args = mem_new_n(Expr *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        types[i] = call->args[i]->type;
+        open |= is_open(types[i]);
+    }
+    if (open) { /* the arms of functions that are not called there would have the wrong types */
+        reverse_lack(r->p, "a function that is not known is called with values of any type");
+        return true;
+    }
+    Global *g = global_for(r, "apply", call->a->type, types, n, call->type, call->span);
+    if (!g)
+        return true;
+    args[0] = call->a;
+    for (uint32_t i = 0; i < n; i++)
+        args[i + 1] = call->args[i];
+    call->a = expr_global(g, b_some_type("f"), call->span);
+    call->args = args;
+    call->nargs = n + 1;
+    return true;
+}
+
+Known *function_callee(const Reader *r, const Expr *callee) {
+    Expr *fn = callee->kind == EXPR_GLOBAL ? map_find(&r->p->functions->callees, callee->global)
+                                           : NULL;
+    return fn ? known_new(fn) : NULL;
+}
+
+bool function_arrives(Reader *r, const Expr *let) {
+    const Arrival *a = map_find(&r->p->functions->arrivals, let->var);
+    if (!a)
+        return false;
+    Expr *literal = a->function->literal;
+    Known *k = known_new(literal);
+    if (!k->captured.len)
+        k = known_prepared(r->p, literal);
+    Place *p = mem_new(Place);
+    p->form = PLACE_CLOSURE;
+    p->type = literal->type;
+    p->id = ++r->n->nplaces;
+    p->nparts = (uint32_t)k->captured.len;
+    p->parts = mem_new_n(Place *, p->nparts + 1);
+    bool any = false;
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        if (k->captured.data[i] == a->function->self)
+            k->known[i] = k;
+        if (a->captured[i])
+            p->parts[i] = map_find(&r->n->places, a->captured[i]);
+        k->active[i] = p->parts[i] != NULL;
+        any |= k->active[i];
+    }
+    add_step(r, STEP_PLAIN, let->var, let->a);
+    name_place(r, let->var, any ? p : NULL, k);
+    return true;
+}
+
+/* ---- what is stored -------------------------------------------------------------------------- */
+
+static bool may_be_tensor(Type *t) {
+    TypeTag tag = type_resolve(t)->tag;
+    return tag == TY_TENSOR || tag == TY_PARAM || tag == TY_VAR;
+}
+
+/* A function that is known, with places of their own for the tensors that it captured. */
+static Expr *own_places(Reader *r, Expr *atom, const Known *k) {
+    Place *of = place_of(r->n, atom), *p = mem_new(Place);
+    if (!of)
+        return atom;
+    *p = *of;
+    p->id = ++r->n->nplaces;
+    p->parts = mem_new_n(Place *, p->nparts + 1);
+    Build b = {atom->span};
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        p->parts[i] = of->parts[i];
+        Type *type = k->captured.data[i]->type;
+        if (!of->parts[i] || k->known[i] || !may_be_tensor(type))
+            continue;
+        Expr *number = expr_int(i, DT_I32, b.span);
+        Expr *part = add_plain(r, "v", b_builtin(&b, "ad.captured", atom, number, NULL)), *own;
+        part->type = part->var->type = type;
+        name_place(r, part->var, of->parts[i], NULL);
+        Expr *call = b_builtin(&b, "ad.own", part, NULL);
+        if (!read_builtin(r, call, true, &own))
+            BUG("ad.own is linear");
+        p->parts[i] = place_of(r->n, own);
+    }
+    Expr *v = add_plain(r, "f", b_builtin(&b, "ad.own", atom, NULL));
+    name_place(r, v->var, p, (Known *)k);
+    return v;
+}
+
+Expr *function_stored(Reader *r, Expr *atom) {
+    const Known *k = known_of(r, atom);
+    if (k) {
+        atom = function_as_data(r, atom);
+        return r->p->why || !place_of(r->n, atom) ? atom : own_places(r, atom, known_of(r, atom));
+    }
+    if (!place_of(r->n, atom))
+        return atom;
+    Global *g = global_for(r, "owned", atom->type, NULL, 0, NULL, atom->span);
+    if (!g)
+        return atom;
+    Build b = {atom->span};
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = atom;
+    Expr *call = b_call(&b, expr_global(g, b_some_type("f"), b.span), args, 1, 0);
+    call->type = atom->type;
+    return read_value(r, call);
+}
+
+/* ---- what comes from outside ------------------------------------------------------------------ */
+
+static bool captured_is_known(const Known *k, int depth) {
+    enum { DEEPEST = 16 };
+    if (depth == DEEPEST)
+        return false;
+    for (uint32_t i = 0; i < k->captured.len; i++) {
+        const Known *of = k->known[i];
+        bool ok = of ? of == k || captured_is_known(of, depth + 1)
+                     : !type_holds_code(k->captured.data[i]->type);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+void functions_check_source(Program *p, const Known *source) {
+    bool ok = captured_is_known(source, 0);
+    for (uint32_t i = 0; i < source->fn->fn->nparams; i++)
+        ok &= !type_holds_code(source->fn->fn->params[i]->type);
+    if (p->functions->taken && !ok)
+        reverse_lack(p, "a function comes from outside");
+}
+
+/* ---- calls of instances ------------------------------------------------------------------------ */
+
+bool function_is_given(const Program *p, const Step *s) {
+    return p->functions->taken && s->kind == STEP_CALL && !s->is_custom && !s->runs_again &&
+           type_may_be_function(s->e->type);
+}
+
+void function_see(Program *p, const Step *s) {
+    Functions *f = p->functions;
+    if (!function_is_given(p, s))
+        return;
+    for (size_t i = 0; i < f->seen.len; i++)
+        if (instance_is_of(f->seen.data[i], s->callee, s->known, s->active, &s->slots))
+            return;
+    if (f->seen.len == MAX_INSTANCES) {
+        reverse_outgrow(p, "too many instances");
+        return;
+    }
+    Instance *n = instance_new(p, s->callee, s->known, s->active, s->nslots, &s->slots);
+    vec_push(&f->seen, n);
+    instance_read(n);
+}
+
+static void find_calls(Instance *n, const Steps *steps) {
+    for (size_t i = 0; i < steps->steps.len && !n->program->why; i++) {
+        Step *s = steps->steps.data[i];
+        if (function_is_given(n->program, s) && !s->instance)
+            s->instance = instance_get(n->program, s->callee, s->known, s->active, s->shared,
+                                       s->nslots, &s->slots);
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            find_calls(n, s->choices[k].steps);
+    }
+    for (uint32_t k = 0; steps->end == END_BRANCH && k < steps->branch->nchoices; k++)
+        find_calls(n, steps->branch->choices[k].steps);
+}
+
+void functions_find_calls(Program *p) {
+    for (size_t i = 0; p->functions->taken && i < p->instances.len && !p->why; i++)
+        if (!p->instances.data[i]->forward)
+            find_calls(p->instances.data[i], p->instances.data[i]->body);
+}
