@@ -330,6 +330,8 @@ typedef struct Reader {
 Known *known_new(Expr *fn);
 /* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
 Known *known_prepared(Program *p, Expr *fn);
+/* The function with values in place of references that are only read and written (references.c), or itself. */
+Expr *references_as_values(Program *p, Expr *fn);
 /* The function with what follows a choice between data in the arms of that, or itself. */
 Expr *split_choices(PassCtx *ctx, Expr *fn);
 /* The same function, or its copy for the types of these arguments. */

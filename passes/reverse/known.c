@@ -112,7 +112,7 @@ static Expr *prepare(Program *p, Expr *fn) {
     Expr *known = map_find(&p->prepared, fn);
     if (known || mem_stack_left() < SPARE_STACK)
         return known ? known : fn;
-    Expr *made = p->prepares ? run_passes(p, fn) : fn;
+    Expr *made = references_as_values(p, p->prepares ? run_passes(p, fn) : fn);
     if (p->splits)
         made = split_choices(p->ctx, made);
     map_set(&p->prepared, fn, made);

@@ -80,8 +80,10 @@
  * A function that is in data, that a branch or call gives, or that is handed on through a recursion is one of those that
  * the program holds: Note [Functions as data] in functions.c.
  *
+ * A reference that is only read and written is the value that it holds: Note [References as values] in references.c.
+ *
  * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
- * references, functions that come from outside in data. */
+ * references that are in data, functions that come from outside in data. */
 #ifndef PASSES_REVERSE_H
 #define PASSES_REVERSE_H
 
