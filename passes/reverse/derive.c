@@ -256,6 +256,24 @@ static void settle_instances(Program *p, GradKind kind, Instance *top) {
     }
 }
 
+/* A call that nobody reads is no part of a derivative, and stands as it is. What it writes is read for all that: such a
+ * function is read, too, which leaves the program to the twins where that is active. */
+static void see_writes(Instance *n, const Steps *steps) {
+    Program *p = n->program;
+    for (size_t i = 0; i < steps->steps.len && !p->why; i++) {
+        Step *s = steps->steps.data[i];
+        if (s->kind == STEP_CALL && !s->instance && !s->is_custom && call_may_write(n, s)) {
+            Instance *seen = instance_see(p, s);
+            if (seen && !p->why)
+                see_writes(seen, seen->body);
+        }
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            see_writes(n, s->choices[k].steps);
+    }
+    for (uint32_t k = 0; steps->end == END_BRANCH && k < steps->branch->nchoices; k++)
+        see_writes(n, steps->branch->choices[k].steps);
+}
+
 /* Whether a function that n calls leads back to n. */
 static bool leads_to(Instance *n, const Instance *to, Map *seen);
 
@@ -315,6 +333,8 @@ static Instance *derive_once(Program *p, GradKind kind, Expr *source) {
     settle_instances(p, kind, top);
     if (kind != GRAD_JVP && !p->why && !functions_are_data(p) && replay_choose(p))
         settle_instances(p, kind, top);
+    for (size_t i = 0; i < p->instances.len && !p->why; i++)
+        see_writes(p->instances.data[i], p->instances.data[i]->body);
     return top;
 }
 

@@ -46,7 +46,6 @@ struct Functions {
     Map globals;            /* Symbol, what is called with which types -> Global, of this reading */
     Map callees;            /* Global -> EXPR_FN, the function that matches */
     Map arrivals;           /* Var -> Arrival */
-    VEC(Instance *) seen;   /* that were read to see which functions they give, in this reading */
 };
 
 Functions *functions_new(void) { return mem_new(Functions); }
@@ -59,7 +58,6 @@ bool functions_begin(Functions *f) {
     f->asked = false;
     f->before = f->listed.len;
     f->globals = f->callees = f->arrivals = (Map){0};
-    vec_clear(&f->seen);
     return more;
 }
 
@@ -442,19 +440,8 @@ bool function_is_given(const Program *p, const Step *s) {
 }
 
 void function_see(Program *p, const Step *s) {
-    Functions *f = p->functions;
-    if (!function_is_given(p, s))
-        return;
-    for (size_t i = 0; i < f->seen.len; i++)
-        if (instance_is_of(f->seen.data[i], s->callee, s->known, s->active, &s->slots))
-            return;
-    if (f->seen.len == MAX_INSTANCES) {
-        reverse_outgrow(p, "too many instances");
-        return;
-    }
-    Instance *n = instance_new(p, s->callee, s->known, s->active, s->nslots, &s->slots);
-    vec_push(&f->seen, n);
-    instance_read(n);
+    if (function_is_given(p, s))
+        instance_see(p, s);
 }
 
 static void find_calls(Instance *n, const Steps *steps) {

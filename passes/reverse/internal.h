@@ -278,6 +278,7 @@ typedef struct Program {
     PassCtx *ctx;
     ReverseCode *code;
     VEC(Instance *) instances;
+    VEC(Instance *) seen; /* that were read for what they do alone: no code is made of them */
     Map tame;     /* Global -> whether plain calls of it need no care */
     Map sizes;    /* Expr -> nodes in it */
     Map used;     /* Global that was noted */
@@ -552,6 +553,8 @@ Expr *read_own(Reader *r, Expr *e);
 Expr *own_unfold(Reader *r, Expr *e);
 /* Whether a function that is known may read a reference, or write to one. */
 bool own_meets_references(Reader *r, const Known *k);
+/* Whether a call of a function that is known may write to a reference. */
+bool call_may_write(Instance *n, const Step *call);
 /* The function, or functions, that checkpoint or custom_grad was given. */
 Expr *own_captured(Way *w, const Step *s);
 /* The frame of another run of the function that checkpoint was given. */
@@ -705,6 +708,8 @@ void chains_find(Program *p, const Instance *top);
 bool instance_is_straight(Instance *n);
 
 /* ---- make.c ---- */
+/* Reads the function that a step calls, for what it does. NULL: it was read so before, or there are too many. */
+Instance *instance_see(Program *p, const Step *s);
 /* Reads the function of a new instance. */
 void instance_read(Instance *n);
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,

@@ -157,6 +157,20 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
     return n;
 }
 
+Instance *instance_see(Program *p, const Step *s) {
+    for (size_t i = 0; i < p->seen.len; i++)
+        if (instance_is_of(p->seen.data[i], s->callee, s->known, s->active, &s->slots))
+            return NULL;
+    if (p->seen.len == MAX_INSTANCES) {
+        reverse_outgrow(p, "too many instances");
+        return NULL;
+    }
+    Instance *n = instance_new(p, s->callee, s->known, s->active, s->nslots, &s->slots);
+    vec_push(&p->seen, n);
+    instance_read(n);
+    return n;
+}
+
 static Expr *without_unused(PassCtx *ctx, Expr *fn) { return pass_run(ctx, pass_find("dce"), fn); }
 
 /* ---- forward --------------------------------------------------------------------------------- */

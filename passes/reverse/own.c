@@ -96,6 +96,7 @@ Expr *read_own(Reader *r, Expr *e) {
 typedef struct Meets {
     Reader *r;
     Map seen;
+    bool writes; /* only writing one counts */
     bool found;
 } Meets;
 
@@ -108,7 +109,8 @@ static void find_reference(void *ctx, Expr *e) {
     for (; !s->found && !map_has(&s->seen, e); e = e->body) {
         map_set(&s->seen, e, e);
         bool is_function = e->kind == EXPR_VAR || e->kind == EXPR_GLOBAL;
-        s->found |= e->kind == EXPR_WRITE || e->kind == EXPR_READ || e->kind == EXPR_BANG;
+        s->found |= e->kind == EXPR_WRITE ||
+                    (!s->writes && (e->kind == EXPR_READ || e->kind == EXPR_BANG));
         if (is_function && e->kind == EXPR_GLOBAL && type_holds_code(e->type) &&
             e->global->kind != GLOBAL_BUILTIN) {
             Known *k = e->global->kind == GLOBAL_DEF && e->global->value &&
@@ -144,6 +146,20 @@ bool own_meets_references(Reader *r, const Known *k) {
     for (uint32_t i = 0; i < k->fn->fn->nparams; i++)
         s.found |= type_holds_code(k->fn->fn->params[i]->type);
     find_reference_in(&s, k);
+    return s.found;
+}
+
+bool call_may_write(Instance *n, const Step *call) {
+    Reader r = {n, n->program, NULL};
+    Meets s = {.r = &r, .writes = true};
+    const Fn *fn = call->callee->fn->fn;
+    for (uint32_t i = 0; i < fn->nparams && !s.found; i++) {
+        if (call->known[i])
+            find_reference_in(&s, call->known[i]);
+        else
+            s.found |= type_holds_code(fn->params[i]->type);
+    }
+    find_reference_in(&s, call->callee);
     return s.found;
 }
 
