@@ -362,6 +362,8 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
         *p = again;
         top = derive_once(p, kind, source);
     }
+    if (!p->why && functions_are_data(p) && functions_begin(p->functions))
+        reverse_outgrow(p, "ever more functions get into data");
     return top;
 }
 

@@ -108,11 +108,23 @@ void function_note(Reader *r, const Known *k, Var *self) {
     map_set(&f->all, fn->as_data, function);
 }
 
+void function_of_code(Reader *r, Expr *fn) {
+    if (!r->p->functions->taken || fn->fn->as_data)
+        return;
+    Known *k = known_new(fn);
+    give_ctor(r->p->ctx, fn, k);
+    fn->fn->keeps_captured |= k->captured.len > 0;
+}
+
 Expr *function_of_value(Reader *r, Expr *op) {
     Expr *fn = function_of_op(op);
     Functions *f = r->p->functions;
-    if (!fn || !f->taken)
+    if (!f->taken)
         return fn;
+    if (!fn) {
+        reverse_lack(r->p, "an operator of any type is handed on");
+        return NULL;
+    }
     fn->fn->as_data = map_find(&f->of_ops, op);
     if (!fn->fn->as_data) {
         give_ctor(r->p->ctx, fn, known_new(fn));
@@ -370,6 +382,7 @@ static Expr *own_places(Reader *r, Expr *atom, const Known *k) {
     p->id = ++r->n->nplaces;
     p->parts = mem_new_n(Place *, p->nparts + 1);
     Build b = {atom->span};
+    k->original->fn->keeps_captured = true;
     for (uint32_t i = 0; i < p->nparts; i++) {
         p->parts[i] = of->parts[i];
         Type *type = k->captured.data[i]->type;
@@ -395,7 +408,7 @@ Expr *function_stored(Reader *r, Expr *atom) {
         atom = function_as_data(r, atom);
         return r->p->why || !place_of(r->n, atom) ? atom : own_places(r, atom, known_of(r, atom));
     }
-    if (!place_of(r->n, atom))
+    if (!place_of(r->n, atom) || !r->p->functions->taken)
         return atom;
     Global *g = global_for(r, "owned", atom->type, NULL, 0, NULL, atom->span);
     if (!g)
@@ -430,6 +443,13 @@ void functions_check_source(Program *p, const Known *source) {
         ok &= !type_holds_code(source->fn->fn->params[i]->type);
     if (p->functions->taken && !ok)
         reverse_lack(p, "a function comes from outside");
+}
+
+void functions_check_atom(Reader *r, Expr *atom) {
+    bool is_global = atom->kind == EXPR_GLOBAL && type_holds_code(atom->type);
+    bool is_ctor = atom->kind == EXPR_CTOR && type_resolve(atom->type)->tag == TY_FN;
+    if (r->p->functions->taken && (is_global || is_ctor) && !known_of(r, atom))
+        reverse_lack(r->p, "a function comes from outside");
 }
 
 /* ---- calls of instances ------------------------------------------------------------------------ */

@@ -279,11 +279,11 @@ typedef struct Program {
     ReverseCode *code;
     VEC(Instance *) instances;
     VEC(Instance *) seen; /* that were read for what they do alone: no code is made of them */
-    Map tame;     /* Global -> whether plain calls of it need no care */
-    Map sizes;    /* Expr -> nodes in it */
-    Map used;     /* Global that was noted */
-    Map prepared; /* EXPR_FN -> the same after the passes */
-    Map typed;    /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
+    Map tame;             /* Global -> whether plain calls of it need no care */
+    Map sizes;            /* Expr -> nodes in it */
+    Map used;             /* Global that was noted */
+    Map prepared;         /* EXPR_FN -> the same after the passes */
+    Map typed;            /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
     Functions *functions;
     bool prepares;
     bool splits;         /* what follows a choice between data stands in its arms (split.c) */
@@ -369,12 +369,16 @@ bool functions_are_data(const Program *p);
 bool functions_begin(Functions *f);
 /* Leaves a program that was given functions from outside. */
 void functions_check_source(Program *p, const Known *source);
+/* The same where an atom that is no callee is such a function, or holds one. */
+void functions_check_atom(Reader *r, Expr *atom);
 /* Whether a value of the type may be a function or hold one. */
 bool type_may_be_function(Type *t);
 /* Gives a literal that is read its constructor. self: the variable that it is bound to where it may name itself, or NULL. */
 void function_note(Reader *r, const Known *k, Var *self);
 /* The literal that stands for an operator: of one constructor each time. */
 Expr *function_of_value(Reader *r, Expr *op);
+/* Gives a function that a derivative was made into one for all the copies that are read of it. */
+void function_of_code(Reader *r, Expr *fn);
 /* An atom that gets into data, or is a result: where it is a known function, as data of its constructor. */
 Expr *function_as_data(Reader *r, Expr *atom);
 /* The same where the program stores it: Note [Own cells] in passes/cells.h. */

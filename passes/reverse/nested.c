@@ -110,6 +110,7 @@ Expr *read_derivative(Reader *r, Expr *e) {
     }
     for (size_t i = 0; i < code->uses.len; i++)
         use_global(r->p, code->uses.data[i].global);
+    function_of_code(r, code->fn);
     Subst s = {0};
     map_set(&s.vars, code->of, f);
     return read_fn(r, expr_substitute(&s, code->fn), NULL, false);

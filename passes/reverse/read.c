@@ -374,7 +374,8 @@ static bool hands_on_shared(const Instance *n, const Step *s) {
 static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
     bool active = false;
     Expr *copy = expr_copy(e);
-    copy->a = e->a->kind == EXPR_BUILTIN ? e->a : read_value(r, e->a);
+    bool is_name = e->a->kind == EXPR_BUILTIN || e->a->kind == EXPR_GLOBAL;
+    copy->a = is_name ? e->a : read_value(r, e->a);
     active |= place_of(r->n, copy->a) != NULL;
     copy->args = read_args(r, e->args, e->nargs, &active);
     if (copy->a->kind == EXPR_BUILTIN && read_builtin(r, copy, active, v))
@@ -419,7 +420,7 @@ static Expr *read_stored(Reader *r, Expr *call) {
     Expr *atom = read_value(r, call->args[0]);
     TypeTag tag = type_resolve(call->type)->tag;
     if (tag == TY_FN || known_of(r, atom))
-        return functions_are_data(r->p) ? function_stored(r, atom) : atom;
+        return function_stored(r, atom);
     if (!place_of(r->n, atom) || (tag != TY_TENSOR && tag != TY_PARAM && tag != TY_VAR))
         return atom;
     Expr *copy = expr_copy(call), *v;
@@ -676,6 +677,8 @@ static Expr *read_before(Reader *r, Expr *e) {
 Expr *read_value(Reader *r, Expr *e) {
     for (Expr *next = e; next; next = read_before(r, e)) {
         e = next->kind == EXPR_GRAD ? vmap_to_run(r->p->ctx, next) : next;
+        if (!r->p->why && is_atom(e))
+            functions_check_atom(r, e);
         if (r->p->why || is_atom(e))
             return merge_atom(r, e);
     }
@@ -742,7 +745,8 @@ void read_end(Reader *r, Expr *e) {
             return;
     }
     bool active = type_may_hold_float(e->type) && mentions_active(r, e);
-    bool function = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR;
+    bool function = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR &&
+                    e->a->kind != EXPR_BUILTIN;
     size_t ends = r->n->returns.len + r->n->loops.len;
     if (active && function) {
         end_call(r, e);

@@ -451,7 +451,7 @@ static void close_arm(const Choice *c) {
 static Presence result_presence(Way *w, Expr *result) {
     Place *p = place_of(w->n, result);
     if (p && p->form == PLACE_CLOSURE)
-        reverse_refuse(w->n->program, "an active closure is a result");
+        reverse_lack(w->n->program, "an active closure is a result");
     return tangent_presence(p);
 }
 
