@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void refuse(Way *w, const char *why) { reverse_refuse(w->n->program, why); }
-
 /* ---- joining -------------------------------------------------------------------------------- */
 
 /* What an arm makes of the accumulators that it changes. */
@@ -162,7 +160,7 @@ Place acc_part(Way *w, const Place *p, uint32_t i, Expr *acc, Presence presence)
 static void move_one(Way *w, Place *p, Expr *acc, Presence presence) {
     p = place_here(p);
     if (p->form == PLACE_CLOSURE) {
-        refuse(w, "an active closure is a result");
+        reverse_lack_data(w->n->program, "an active closure is a result");
         return;
     }
     if (!acc_is_free(p)) {

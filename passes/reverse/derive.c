@@ -13,6 +13,11 @@ void reverse_lack(Program *p, const char *why) {
     reverse_refuse(p, why);
 }
 
+void reverse_lack_data(Program *p, const char *why) {
+    p->lacks_data |= !p->why;
+    reverse_lack(p, why);
+}
+
 void reverse_give_up(Program *p, const char *why) {
     p->tries_again |= !p->why;
     reverse_refuse(p, why);
@@ -351,7 +356,7 @@ static Program program_of(PassCtx *ctx, ReverseCode *code, Functions *functions,
 static Instance *derive(Program *p, GradKind kind, Expr *source) {
     enum { MOST_READINGS = 16 };
     Instance *top = derive_once(p, kind, source);
-    bool wants = p->lacks_function || p->is_too_large || functions_are_data(p);
+    bool wants = p->lacks_data || functions_are_data(p);
     for (int i = 0; i < MOST_READINGS && wants && functions_begin(p->functions); i++) {
         Program again = program_of(p->ctx, p->code, p->functions, p->prepares);
         again.splits = p->splits;

@@ -297,7 +297,8 @@ typedef struct Program {
     const char *why;     /* the program is left to the twins; NULL: it is not */
     bool tries_again;    /* why: it may be taken where it is prepared otherwise */
     bool is_too_large;   /* why: and that lies in how much there is of it */
-    bool lacks_function; /* why: it may be taken where more functions are known */
+    bool lacks_function; /* why: it may be taken where more functions are known, */
+    bool lacks_data;     /* or where functions are data */
 } Program;
 
 enum { SPARE_STACK = 256 << 10 }; /* of the C stack, before a form is taken apart */
@@ -315,6 +316,8 @@ enum {
 void reverse_refuse(Program *p, const char *why);
 /* The same where that lies in a function that is not known here. */
 void reverse_lack(Program *p, const char *why);
+/* The same where functions that are data make a difference. */
+void reverse_lack_data(Program *p, const char *why);
 /* The same where that lies in which values have two names, and where choices stand makes a difference. */
 void reverse_give_up(Program *p, const char *why);
 /* The same where that lies in how much there is of it, and what is inlined makes a difference, too. */

@@ -146,6 +146,7 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
             return n;
     }
     if (p->instances.len >= MAX_INSTANCES) {
+        p->lacks_data |= !p->why;
         reverse_outgrow(p, "too many instances");
         return NULL;
     }
@@ -162,6 +163,7 @@ Instance *instance_see(Program *p, const Step *s) {
         if (instance_is_of(p->seen.data[i], s->callee, s->known, s->active, &s->slots))
             return NULL;
     if (p->seen.len == MAX_INSTANCES) {
+        p->lacks_data |= !p->why;
         reverse_outgrow(p, "too many instances");
         return NULL;
     }

@@ -119,7 +119,7 @@ static Expr *read_parts(Reader *r, Expr *e) {
     take_parts(r, p, copy->args);
     for (uint32_t i = 0; i < e->nargs; i++)
         if (p->parts[i] && p->parts[i]->form == PLACE_CLOSURE) {
-            reverse_lack(r->p, "an active closure is stored in data");
+            reverse_lack_data(r->p, "an active closure is stored in data");
             return v;
         }
     name_place(r, v->var, p, NULL);
@@ -320,7 +320,7 @@ static bool settle_call(Reader *r, Step *s) {
     }
     if (!callee || call->mode || call->drop || callee->fn->fn->nparams != call->nargs ||
         !fn_has_own_code(callee->fn)) {
-        reverse_lack(r->p, "an active value reaches a function that is not known");
+        reverse_lack_data(r->p, "an active value reaches a function that is not known");
         return false;
     }
     if (callee == k && !function_callee(r, call->a))

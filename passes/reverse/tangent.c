@@ -369,6 +369,7 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
             return n;
     }
     if (p->instances.len >= MAX_INSTANCES) {
+        p->lacks_data |= !p->why;
         reverse_outgrow(p, "too many instances");
         return NULL;
     }
@@ -451,7 +452,7 @@ static void close_arm(const Choice *c) {
 static Presence result_presence(Way *w, Expr *result) {
     Place *p = place_of(w->n, result);
     if (p && p->form == PLACE_CLOSURE)
-        reverse_lack(w->n->program, "an active closure is a result");
+        reverse_lack_data(w->n->program, "an active closure is a result");
     return tangent_presence(p);
 }
 
