@@ -44,9 +44,10 @@ bool ad_settle_parts(const BuiltinCall *call, Value *out) {
 }
 
 /* The accumulator as a tensor to whose parts may be added. Adding a tensor that is zero elsewhere would make 0.0 of each
- * -0.0 in it, and so does this. dying: nothing else reads it. */
-static Tensor *own_tensor(Value acc, const Tensor *data, bool dying) {
-    if (acc.tag == VAL_TENSOR) {
+ * -0.0 in it, and so does this. dying: nothing else reads it. added: what is added, which may be the accumulator itself. */
+static Tensor *own_tensor(Value acc, const Tensor *data, bool dying, Value added) {
+    bool is_added = added.tag == VAL_TENSOR && added.p == acc.p;
+    if (acc.tag == VAL_TENSOR && !is_added) {
         Tensor *t = acc.p;
         bool own = is_sum(t) || (dying && t->buffer->owners == 1 && tensor_is_contiguous(t));
         if (own && t->accumulates & WITHOUT_NEGATIVE_ZERO) {
@@ -118,7 +119,8 @@ bool ad_add_index(const BuiltinCall *call, Value *out) {
         BUG("a cotangent is added into a value with tag %u", call->args[1].tag);
     if (!waiting_add_of(call->in, call->args[0]) || !waiting_add_of(call->in, call->args[2]))
         return false;
-    Tensor *data = call->args[1].p, *t = own_tensor(call->args[0], data, call->dying & 1);
+    Tensor *data = call->args[1].p,
+           *t = own_tensor(call->args[0], data, call->dying & 1, call->args[2]);
     if (call->dying >> 1 & 1 && data != t && data != call->args[2].p) /* only its shape was read */
         tensor_drop(data);
     const char *spec = ((const String *)call->args[3].p)->text;
