@@ -142,6 +142,13 @@ static void record(Twin *t, const Build *b, Block *active, const char *name, Exp
     block_do(active, b_write(b, b_builtin(b, "ad.chain", t->tape, NULL), propagate));
 }
 
+Expr *block_own(Block *block, Expr *x) {
+    Expr *name = block_atom(block, "x", x);
+    if (name != x && type_resolve(x->type)->tag == TY_FN)
+        name->type = name->var->type = b_some_type("f");
+    return name;
+}
+
 /* let c = ad.own_captured(D, ad.own(f)); if ad.is_active(D, c.2) { … }; c.0: a function that captured cells of its own. */
 static Expr *own_function(Twin *t, const Build *b, Expr *f) {
     Block block = {.b = b}, active = {.b = b}, back = {.b = b};
@@ -160,8 +167,8 @@ static Expr *own_function(Twin *t, const Build *b, Expr *f) {
 Expr *grad_own(Twin *t, const Expr *call, Expr *x) {
     Build b = {call->span};
     Block block = {.b = &b}, active = {.b = &b}, back = {.b = &b};
-    x = block_atom(&block, "x", x);
     TypeTag tag = type_resolve(x->type)->tag;
+    x = block_own(&block, x);
     if (tag == TY_FN)
         return block_end(&block, own_function(t, &b, x));
     Expr *other = tag == TY_TENSOR ? b_builtin(&b, "ad.own", x, NULL) : own_function(t, &b, x);

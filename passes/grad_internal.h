@@ -25,6 +25,9 @@ Expr *twin_expr(Twin *t, Expr *e);
 /* The transform of an operator call whose arguments are transformed already. */
 Expr *grad_op_call(Twin *t, Expr *call, Expr **args);
 Expr *jvp_op_call(Twin *t, Expr *call, Expr **args);
+/* A name for what is stored. A function is one of any type: its twin has the tape before its parameters, one that is called by its
+ * code's path has not. */
+Expr *block_own(Block *block, Expr *x);
 /* The transform of `ad.own(x)`, of x as it is transformed already. */
 Expr *grad_own(Twin *t, const Expr *call, Expr *x);
 Expr *jvp_own(Twin *t, const Expr *call, Expr *x);

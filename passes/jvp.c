@@ -187,7 +187,7 @@ static Expr *transposed(Twin *t, const Build *b, const Rule *rule, const Expr *c
 Expr *jvp_own(Twin *t, const Expr *call, Expr *x) {
     Build b = {call->span};
     Block block = {.b = &b};
-    x = block_atom(&block, "x", x);
+    x = block_own(&block, x);
     Expr *v = b_builtin(&b, "ad.own", b_builtin(&b, "ad.primal", t->tape, x, NULL), NULL);
     Expr *pair = b_builtin(&b, "ad.pair", t->tape, v, tangent_of(t, &b, x), NULL);
     return block_end(&block, b_if(&b, b_builtin(&b, "ad.is_dual", t->tape, x, NULL), pair,
