@@ -356,6 +356,7 @@ static Program program_of(PassCtx *ctx, ReverseCode *code, Functions *functions,
 static Instance *derive(Program *p, GradKind kind, Expr *source) {
     enum { MOST_READINGS = 16 };
     Instance *top = derive_once(p, kind, source);
+    const Program first = *p;
     bool wants = p->lacks_data || functions_are_data(p);
     for (int i = 0; i < MOST_READINGS && wants && functions_begin(p->functions); i++) {
         Program again = program_of(p->ctx, p->code, p->functions, p->prepares);
@@ -369,6 +370,12 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
     }
     if (!p->why && functions_are_data(p) && functions_begin(p->functions))
         reverse_outgrow(p, "ever more functions get into data");
+    if (p->why && first.why) { /* the reason that the program itself gave */
+        p->why = first.why;
+        p->lacks_function |= first.lacks_function;
+        p->tries_again |= first.tries_again;
+        p->is_too_large |= first.is_too_large;
+    }
     return top;
 }
 
