@@ -253,7 +253,7 @@ def again(x: Tensor[(3,), float32]) -> Tensor[(3,), float32] { again(x) + 1.0 }
 def main(x: Tensor[(3,), float32], q: P) {
   r := 2.0;
   (cumprod(x), match (list.rows(x[:q.n])) { Cons(y, _) => y, Nil => 0.0 }, if (x[0] > 1.0) { Some(x) } else { None }, loop(1.0, x),
-   grad(fn (y) { let c = ref(y); c := !c * y; sum(!c) })(x).0, again(x))
+   grad(fn (y) { let c = hd(map(fn (z) { ref(z) }, list[y])); c := !c * y; sum(!c) })(x).0, again(x))
 }
 def loop(n, x) { grad(fn (x) { sum(x) * n })(x) }
 """
