@@ -46,10 +46,12 @@ bool ad_settle_parts(const BuiltinCall *call, Value *out) {
 /* The accumulator as a tensor to whose parts may be added. Adding a tensor that is zero elsewhere would make 0.0 of each
  * -0.0 in it, and so does this. dying: nothing else reads it. added: what is added, which may be the accumulator itself. */
 static Tensor *own_tensor(Value acc, const Tensor *data, bool dying, Value added) {
-    bool is_added = added.tag == VAL_TENSOR && added.p == acc.p;
-    if (acc.tag == VAL_TENSOR && !is_added) {
+    const Tensor *part = added.tag == VAL_TENSOR ? added.p : NULL;
+    if (acc.tag == VAL_TENSOR) {
         Tensor *t = acc.p;
-        bool own = is_sum(t) || (dying && t->buffer->owners == 1 && tensor_is_contiguous(t));
+        bool is_added = part && part->buffer == t->buffer;
+        bool own = !is_added &&
+                   (is_sum(t) || (dying && t->buffer->owners == 1 && tensor_is_contiguous(t)));
         if (own && t->accumulates & WITHOUT_NEGATIVE_ZERO) {
             t->accumulates = SUM | WITHOUT_NEGATIVE_ZERO;
             return t;
