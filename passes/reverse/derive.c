@@ -174,15 +174,14 @@ static Expr *start_forward(Program *p, Instance *top) {
     return b_fn(&b, "jvp", params, 2 * n, block_end(&block, b_tuple(&b, both, 2)));
 }
 
-/* Whether a value of the type may turn out to be an integer, or to hold one, whose tangent is absent. */
-static bool may_hold_integer(Type *t) {
+bool type_is_open(Type *t, bool dtypes) {
     static const TypeTag open[] = {TY_PARAM, TY_VAR};
     for (int k = 0; k < 2; k++) {
         Map seen = {0};
         TypeVec found = {0};
         type_collect(t, open[k], &seen, &found);
         for (size_t i = 0; i < found.len; i++)
-            if (found.data[i]->kind == KIND_TYPE || found.data[i]->kind == KIND_DTYPE)
+            if (found.data[i]->kind == KIND_TYPE || (dtypes && found.data[i]->kind == KIND_DTYPE))
                 return true;
     }
     return false;
@@ -212,8 +211,9 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     for (uint32_t i = 0, slot = 0; i < n; i++) {
         Type *type = type_resolve(source->fn->params[i]->type);
         bool is_float = nslots == 1 && (type->tag == TY_TENSOR || type->tag == TY_PARAM);
-        if (active[i]) /* the only one that may hold a float does */
-            given[slot++] = !is_float && may_hold_integer(type) ? PERHAPS : PRESENT;
+        if (active
+                [i]) /* the only one that may hold a float does; others may turn out to be integers */
+            given[slot++] = !is_float && type_is_open(type, true) ? PERHAPS : PRESENT;
     }
     return tangent_instance(p, self, known, active, given, nslots, &numbers);
 }

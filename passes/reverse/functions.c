@@ -291,30 +291,16 @@ static Global *global_for(Reader *r, const char *name, Type *of, Type *const *ar
     return g;
 }
 
-/* Whether a part of the type may be anything. */
-static bool is_open(Type *t) {
-    static const TypeTag tags[] = {TY_PARAM, TY_VAR};
-    for (int k = 0; k < 2; k++) {
-        Map seen = {0};
-        TypeVec found = {0};
-        type_collect(t, tags[k], &seen, &found);
-        for (size_t i = 0; i < found.len; i++)
-            if (found.data[i]->kind == KIND_TYPE)
-                return true;
-    }
-    return false;
-}
-
 bool function_apply(Reader *r, Expr *call) {
     if (!r->p->functions->taken || call->a->kind != EXPR_VAR || call->mode || call->drop)
         return false;
     uint32_t n = call->nargs;
-    bool open = is_open(call->type);
+    bool open = type_is_open(call->type, false);
     Type **types = mem_new_n(Type *, n + 1);
     Expr **args = mem_new_n(Expr *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         types[i] = call->args[i]->type;
-        open |= is_open(types[i]);
+        open |= type_is_open(types[i], false);
     }
     if (open) { /* the arms of functions that are not called there would have the wrong types */
         reverse_lack(r->p, "a function that is not known is called with values of any type");
@@ -457,11 +443,6 @@ void functions_check_atom(Reader *r, Expr *atom) {
 bool function_is_given(const Program *p, const Step *s) {
     return p->functions->taken && s->kind == STEP_CALL && !s->is_custom && !s->runs_again &&
            type_may_be_function(s->e->type);
-}
-
-void function_see(Program *p, const Step *s) {
-    if (function_is_given(p, s))
-        instance_see(p, s);
 }
 
 static void find_calls(Instance *n, const Steps *steps) {

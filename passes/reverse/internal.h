@@ -394,8 +394,6 @@ Known *function_callee(const Reader *r, const Expr *callee);
 bool function_arrives(Reader *r, const Expr *let);
 /* Whether the call gives what may be a function, and is one of an instance for that. */
 bool function_is_given(const Program *p, const Step *s);
-/* Reads the function that it calls, for the functions that may be given. */
-void function_see(Program *p, const Step *s);
 /* Finds the instances of all such calls. */
 void functions_find_calls(Program *p);
 
@@ -415,6 +413,8 @@ Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i);
 /* ---- read.c ---- */
 Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e);
 Expr *add_plain(Reader *r, const char *name, Expr *e);
+/* Whether e is a name or a constant, for which no step stands. */
+bool is_atom(const Expr *e);
 void name_place(Reader *r, Var *v, Place *p, Known *k);
 /* An atom with the value of e. */
 Expr *read_value(Reader *r, Expr *e);
@@ -711,12 +711,16 @@ bool is_scalar_operator(const Expr *call);
 void chains_find(Program *p, const Instance *top);
 
 /* ---- derive.c ---- */
+/* Whether a part of the type may be anything, or with `dtypes` of any dtype. */
+bool type_is_open(Type *t, bool dtypes);
 /* Whether a function does not call itself, by whatever way. */
 bool instance_is_straight(Instance *n);
 
 /* ---- make.c ---- */
 /* Reads the function that a step calls, for what it does. NULL: it was read so before, or there are too many. */
 Instance *instance_see(Program *p, const Step *s);
+/* Whether there is room for one more beside so many; leaves the program where there is none. */
+bool instance_fits(Program *p, size_t count);
 /* Reads the function of a new instance. */
 void instance_read(Instance *n);
 Instance *instance_new(Program *p, Known *self, Known **known, const bool *active, uint32_t nslots,
@@ -738,6 +742,8 @@ bool step_is_identity(Instance *n, const Step *s);
 void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into);
 /* The function's own parameters, the closure first where it captured something, whose variables are bound in `into`. */
 Var **forward_params(Instance *n, const Build *b, Block *into, uint32_t *count);
+/* The `if` or `match` e with these arms. */
+Expr *expr_with_arms(const Expr *e, Expr *scrutinee, Expr **bodies, Type *type);
 /* The branch of a step with these arms. */
 Expr *choices_of(const Step *s, Expr **bodies);
 void emit_let(Block *into, Var *v, Expr *value, bool rec);

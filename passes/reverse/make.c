@@ -137,6 +137,14 @@ void instance_read(Instance *n) {
     }
 }
 
+bool instance_fits(Program *p, size_t count) {
+    if (count < MAX_INSTANCES)
+        return true;
+    p->lacks_data |= !p->why; /* a function that is known grows no more where it is data */
+    reverse_outgrow(p, "too many instances");
+    return false;
+}
+
 Instance *instance_get(Program *p, Known *self, Known **known, const bool *active,
                        const bool *shared, uint32_t nslots, const SlotMap *numbers) {
     for (size_t i = 0; i < p->instances.len; i++) {
@@ -145,11 +153,8 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
             same_flags(n->shared, shared, nslots))
             return n;
     }
-    if (p->instances.len >= MAX_INSTANCES) {
-        p->lacks_data |= !p->why;
-        reverse_outgrow(p, "too many instances");
+    if (!instance_fits(p, p->instances.len))
         return NULL;
-    }
     Instance *n = instance_new(p, self, known, active, nslots, numbers);
     for (uint32_t i = 0; i < nslots; i++)
         n->shared[i] = shared[i];
@@ -291,19 +296,23 @@ static Expr *frame_of_loop(Instance *n, const Steps *end) {
     return forward_call(n, end->call, frame);
 }
 
-Expr *choices_of(const Step *s, Expr **bodies) {
-    Expr *e = expr_copy(s->e);
-    e->a = s->scrutinee;
-    e->type = b_some_type("frame");
+Expr *expr_with_arms(const Expr *e, Expr *scrutinee, Expr **bodies, Type *type) {
+    Expr *copy = expr_copy(e);
+    copy->a = scrutinee;
+    copy->type = type;
     if (e->kind == EXPR_IF) {
-        e->b = bodies[0];
-        e->c = bodies[1];
-        return e;
+        copy->b = bodies[0];
+        copy->c = bodies[1];
+        return copy;
     }
-    e->arms = mem_new_n(Arm, e->narms + 1);
+    copy->arms = mem_new_n(Arm, e->narms + 1);
     for (uint32_t i = 0; i < e->narms; i++)
-        e->arms[i] = (Arm){s->choices[i].pattern, s->choices[i].guard, bodies[i]};
-    return e;
+        copy->arms[i] = (Arm){e->arms[i].pattern, e->arms[i].guard, bodies[i]};
+    return copy;
+}
+
+Expr *choices_of(const Step *s, Expr **bodies) {
+    return expr_with_arms(s->e, s->scrutinee, bodies, b_some_type("frame"));
 }
 
 static Expr *frame_of_choice(const Build *b, const Choice *c, uint32_t number, Expr *result) {

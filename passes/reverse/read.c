@@ -36,7 +36,7 @@ Expr *add_plain(Reader *r, const char *name, Expr *e) {
     return expr_var(v, e->span);
 }
 
-static bool is_atom(const Expr *e) {
+bool is_atom(const Expr *e) {
     switch (e->kind) {
     case EXPR_LIT: return !e->like;
     case EXPR_CONST:
@@ -409,7 +409,8 @@ static Expr *add_call(Reader *r, Step *made) {
     s->var = v;
     s->frame = var_new(sym_intern("F"), b_some_type("frame"), call->span);
     map_set(&r->steps->defines, s->frame, s->frame);
-    function_see(r->p, s);
+    if (function_is_given(r->p, s)) /* for the functions that it may give */
+        instance_see(r->p, s);
     s->place = place_new(r->n, call->type);
     name_place(r, v, s->nslots || s->is_custom ? s->place : NULL, NULL);
     return expr_var(v, call->span);

@@ -378,19 +378,7 @@ static Held held_copy(const Held *h) {
 }
 
 static bool is_name(const Expr *e) {
-    switch (e->kind) {
-    case EXPR_LIT: return !e->like;
-    case EXPR_CONST:
-    case EXPR_STRING:
-    case EXPR_VAR:
-    case EXPR_GLOBAL:
-    case EXPR_OP:
-    case EXPR_CTOR:
-    case EXPR_BUILTIN:
-    case EXPR_FN:
-    case EXPR_ZERO: return true;
-    default: return false;
-    }
+    return is_atom(e) || e->kind == EXPR_OP || e->kind == EXPR_FN;
 }
 
 /* A name for the value, which may be written over: a variable of its own where it is none. */
@@ -573,10 +561,16 @@ static Expr *value_of_call(Writer *w, Expr *e, Func *callee, const Given *given)
     return expr_proj(both, 0, e->type, e->span);
 }
 
+static uint32_t arm_count(const Expr *e) { return e->kind == EXPR_IF ? 2 : e->narms; }
+
+static Expr *arm_of(const Expr *e, uint32_t i) {
+    return e->kind == EXPR_MATCH ? e->arms[i].body : i ? e->c : e->b;
+}
+
 /* A branch in the middle: what its arms write leaves it beside its value. */
 static Expr *value_of_branch(Writer *w, Expr *e) {
-    Expr *copy = expr_copy(e), *scrutinee = name_of(w, "v", value(w, e->a));
-    uint32_t narms = e->kind == EXPR_IF ? 2 : e->narms, n = 0;
+    Expr *scrutinee = name_of(w, "v", value(w, e->a));
+    uint32_t narms = arm_count(e), n = 0;
     Held *ends = mem_new_n(Held, narms + 1);
     Block *blocks = mem_new_n(Block, narms + 1);
     Expr **values = mem_new_n(Expr *, narms + 1);
@@ -585,8 +579,7 @@ static Expr *value_of_branch(Writer *w, Expr *e) {
         ends[i] = held_copy(w->held);
         blocks[i].b = w->into->b;
         Writer arm = {w->v, &ends[i], &blocks[i]};
-        Expr *body = e->kind == EXPR_IF ? (i ? e->c : e->b) : e->arms[i].body;
-        values[i] = value(&arm, body);
+        values[i] = value(&arm, arm_of(e, i));
         for (size_t k = 0; k < w->held->refs.len; k++)
             if (ends[i].now.data[k] != w->held->now.data[k])
                 add_ref(&written, w->held->refs.data[k]);
@@ -598,19 +591,10 @@ static Expr *value_of_branch(Writer *w, Expr *e) {
         Expr *v = n ? name_of(&arm, "v", values[i]) : values[i];
         values[i] = block_end(&blocks[i], with_written(&arm, v, &all));
     }
-    copy->a = scrutinee;
-    copy->type = result_type(e->type, &all);
-    if (e->kind == EXPR_IF) {
-        copy->b = values[0];
-        copy->c = values[1];
-    } else {
-        copy->arms = mem_new_n(Arm, narms + 1);
-        for (uint32_t i = 0; i < narms; i++)
-            copy->arms[i] = (Arm){e->arms[i].pattern, e->arms[i].guard, values[i]};
-    }
+    Expr *made = expr_with_arms(e, scrutinee, values, result_type(e->type, &all));
     if (!n)
-        return copy;
-    Expr *both = block_let(w->into, "r", copy);
+        return made;
+    Expr *both = block_let(w->into, "r", made);
     for (uint32_t i = 0; i < n; i++) {
         Expr *held = expr_proj(both, i + 1, written.data[i]->type, e->span);
         *find_held(w->held, written.data[i]) = block_let(w->into, written.data[i]->var->name->text,
@@ -701,27 +685,15 @@ static Expr *last(Writer *w, Expr *e, const Func *of) {
         Expr *result = value(w, e);
         return with_written(w, of && of->written.len ? name_of(w, "v", result) : result, of);
     }
-    Expr *copy = expr_copy(e);
-    uint32_t narms = e->kind == EXPR_IF ? 2 : e->narms;
-    Expr **values = mem_new_n(Expr *, narms + 1);
-    copy->a = name_of(w, "v", value(w, e->a));
+    uint32_t narms = arm_count(e);
+    Expr *scrutinee = name_of(w, "v", value(w, e->a)), **values = mem_new_n(Expr *, narms + 1);
     for (uint32_t i = 0; i < narms; i++) {
         Held held = held_copy(w->held);
         Block block = {.b = w->into->b};
         Writer arm = {w->v, &held, &block};
-        Expr *body = e->kind == EXPR_IF ? (i ? e->c : e->b) : e->arms[i].body;
-        values[i] = block_end(&block, last(&arm, body, of));
+        values[i] = block_end(&block, last(&arm, arm_of(e, i), of));
     }
-    copy->type = result_type(e->type, of);
-    if (e->kind == EXPR_IF) {
-        copy->b = values[0];
-        copy->c = values[1];
-        return copy;
-    }
-    copy->arms = mem_new_n(Arm, narms + 1);
-    for (uint32_t i = 0; i < narms; i++)
-        copy->arms[i] = (Arm){e->arms[i].pattern, e->arms[i].guard, values[i]};
-    return copy;
+    return expr_with_arms(e, scrutinee, values, result_type(e->type, of));
 }
 
 static bool makes_reference(void *ctx, const Expr *e) {

@@ -368,11 +368,8 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
             !memcmp(n->given, given, nslots * sizeof *given))
             return n;
     }
-    if (p->instances.len >= MAX_INSTANCES) {
-        p->lacks_data |= !p->why;
-        reverse_outgrow(p, "too many instances");
+    if (!instance_fits(p, p->instances.len))
         return NULL;
-    }
     Instance *n = instance_new(p, self, known, active, nslots, numbers);
     n->forward = true;
     n->given = mem_new_n(Presence, nslots + 1);
