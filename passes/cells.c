@@ -43,6 +43,7 @@ Expr *cells_of_parts(Expr *e) {
 typedef struct Change {
     bool (*applies)(void *ctx, const Expr *e);
     Expr *(*change)(Expr *e);
+    bool (*keeps)(const Expr *e); /* what stays as it is; NULL: nothing */
 } Change;
 
 typedef struct Walk {
@@ -55,7 +56,11 @@ static Expr *walk(void *ctx, Expr *e) {
     Expr *known = expr_is_leaf(e) ? e : map_find(&w->done, e);
     if (known)
         return known;
+    if (w->change->keeps && w->change->keeps(e))
+        return e;
     Expr *result = e->kind == EXPR_LET ? expr_map_block(e, walk, w) : expr_map_children(e, walk, w);
+    if (w->change->keeps && result != e && e->kind == EXPR_FN)
+        result->fn->is_remade = true;
     if (w->change->applies(NULL, result))
         result = w->change->change(result);
     map_set(&w->done, e, result);
@@ -78,7 +83,9 @@ static bool has_own_cells(void *ctx, const Expr *e) {
     return e->own_cells;
 }
 
-Expr *cells_expose(Expr *e) { return change_all(e, &(Change){has_own_cells, cells_of_parts}); }
+Expr *cells_expose(Expr *e) {
+    return change_all(e, &(Change){has_own_cells, cells_of_parts, expr_is_vmap_of_literal});
+}
 
 static bool gives_own(void *ctx, const Expr *e) {
     (void)ctx;
@@ -87,7 +94,7 @@ static bool gives_own(void *ctx, const Expr *e) {
 
 static Expr *drop(Expr *e) { return e->args[0]; }
 
-Expr *cells_drop(Expr *e) { return change_all(e, &(Change){gives_own, drop}); }
+Expr *cells_drop(Expr *e) { return change_all(e, &(Change){gives_own, drop, NULL}); }
 
 /* What the block binds to v, or NULL. */
 static const Expr *bound_in(const Expr *block, const Var *v) {

@@ -23,7 +23,7 @@
 bool cells_is_own(const Expr *e);
 /* A tuple, a call of a constructor or an update that is marked, with calls in place of the mark; others as they are. */
 Expr *cells_of_parts(Expr *e);
-/* The same of all that are in e. */
+/* The same of all that are in e, but for what is written as an argument of `vmap`: code of all rows is made of that. */
 Expr *cells_expose(Expr *e);
 /* Whether nothing else adds to the cells of the tensors that e may be: an operator gives its result a new one. */
 bool cells_are_new(const Expr *e);

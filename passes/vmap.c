@@ -455,6 +455,10 @@ static Expr *open_let(void *ctx, Expr *e) {
     if (known)
         return known;
     pass_visit(o->ctx);
+    if (e->kind == EXPR_FN) { /* a copy: no code of a derivative reads what this one captured */
+        e->fn->keeps_captured = false;
+        e->fn->as_data = NULL;
+    }
     Expr *made = e->kind == EXPR_LET      ? expr_map_block(e, open_let, ctx)
                  : e->kind == EXPR_GLOBAL ? function_of_let(o, e)
                                           : expr_map_children(e, open_let, ctx);

@@ -42,6 +42,7 @@ struct Func {
     Func *outer;     /* in which it is written; NULL of the whole and of definitions */
     Global *global;  /* or NULL: a literal */
     bool is_handed;  /* it is used other than by being called */
+    bool is_row;     /* `vmap` is given it, or a function around it: it stays as it was written */
     bool is_dropped; /* a definition that is not copied */
     Ref **params;    /* of a definition: the parameters that are references */
     RefVec touched,
@@ -71,13 +72,14 @@ static Func *func_new(Values *v, Expr *fn, Func *outer) {
     Func *f = mem_new(Func);
     f->fn = fn;
     f->outer = outer;
+    f->is_row = outer && outer->is_row;
     vec_push(&v->all, f);
     return f;
 }
 
 static Ref *ref_new(Values *v, Var *var, Type *type, Func *owner) {
     Ref *r = mem_new(Ref);
-    *r = (Ref){.var = var, .type = type, .owner = owner};
+    *r = (Ref){.var = var, .type = type, .owner = owner, .stays = owner->is_row};
     map_set(&v->refs, var, r);
     vec_push(&v->all_refs, r);
     return r;
@@ -234,9 +236,10 @@ static void visit(void *ctx, Expr *e) {
             r->stays = true;
     } else if (e->kind == EXPR_CALL) {
         visit_call(at, e);
-    } else if (e->kind == EXPR_FN) {
-        Func *f = func_new(v, e, at->f);
+    } else if (e->kind == EXPR_FN || expr_is_vmap_of_literal(e)) {
+        Func *f = func_new(v, e->kind == EXPR_FN ? e : e->a, at->f);
         f->is_handed = true;
+        f->is_row |= e->kind != EXPR_FN;
         visit_body(v, f);
     } else if (e->kind == EXPR_MATCH) {
         visit(at, e->a);
@@ -479,6 +482,7 @@ static Expr *write_function(Values *v, const Func *f) {
     Expr *body = block_end(&block, last(&w, fn->body, f)), *copy = expr_copy(f->fn);
     copy->fn = mem_new(Fn);
     *copy->fn = *fn;
+    copy->fn->is_remade = true;
     copy->fn->params = params;
     copy->fn->nparams = count;
     copy->fn->body = body;
@@ -495,6 +499,7 @@ static Expr *write_literal(Values *v, Expr *fn) {
     Expr *body = block_end(&block, last(&w, fn->fn->body, NULL)), *copy = expr_copy(fn);
     copy->fn = mem_new(Fn);
     *copy->fn = *fn->fn;
+    copy->fn->is_remade = true;
     copy->fn->body = body;
     return copy;
 }

@@ -327,6 +327,10 @@ bool expr_calls_builtin(const Expr *e, const char *name) {
            strcmp(e->a->symbol->text, name) == 0;
 }
 
+bool expr_is_vmap_of_literal(const Expr *e) {
+    return e->kind == EXPR_GRAD && e->mode == GRAD_VMAP && e->a->kind == EXPR_FN;
+}
+
 /* A copy whose slots are its own. A changed function is another function: it has no twins. */
 static Expr *copy_with_slots(const Expr *e) {
     Expr *copy = expr_copy(e);

@@ -133,6 +133,8 @@ typedef struct Fn {
         is_straight; /* made for a derivative, and calls no function in a circle: it may stand where it is called */
     /* Parameters: a frame or those of a loop, which nobody else reads (passes/reverse/reverse.h). */
     VEC(const Var *) frames;
+    bool
+        is_remade; /* written otherwise for a derivative: code of all its rows is not that of the run */
     bool keeps_captured; /* code of a derivative reads by number what its closures captured */
     struct Ctor *
         as_data; /* that by which a match of such code knows its closures: passes/reverse/functions.c; or NULL */
@@ -340,6 +342,8 @@ void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
 bool expr_mentions(Expr *e, const Var *v);
 /* Whether e is a call of the builtin of that name, as `ad.own`. */
 bool expr_calls_builtin(const Expr *e, const char *name);
+/* Whether e is `vmap` of a function that is written there. */
+bool expr_is_vmap_of_literal(const Expr *e);
 /* Whether e has no children: a walk need not remember that it was there. */
 bool expr_is_leaf(const Expr *e);
 /* Whether one of the nodes of e has a property; each that has children is asked once. */
