@@ -2,6 +2,7 @@
 #include "passes/row_form.h"
 
 #include "passes/batch.h"
+#include "passes/vmap.h"
 #include "types/solve/solver.h"
 
 enum { DEEPEST = 32 /* declarations within declarations */ };
@@ -27,12 +28,13 @@ void row_form_leaves(const RowForm *form, RowFormVec *out) {
 
 /* ---- of a type ------------------------------------------------------------------------------- */
 
-static RowForm *form_of_type(Type *t, int depth);
+/* stacked: the type is that of all rows. */
+static RowForm *form_of_type(Type *t, bool stacked, int depth);
 
-static RowForm *form_of_types(Ctor *ctor, Type *const *types, uint32_t n, int depth) {
+static RowForm *form_of_types(Ctor *ctor, Type *const *types, uint32_t n, bool stacked, int depth) {
     RowForm **parts = mem_new_n(RowForm *, (size_t)n + 1);
     for (uint32_t i = 0; i < n; i++)
-        if (!(parts[i] = form_of_type(types[i], depth + 1)))
+        if (!(parts[i] = form_of_type(types[i], stacked, depth + 1)))
             return NULL;
     return row_form_parts(ctor, parts, n);
 }
@@ -47,14 +49,16 @@ static bool holds_data(Type *t) {
     return false;
 }
 
-static RowForm *form_of_type(Type *t, int depth) {
+static RowForm *form_of_type(Type *t, bool stacked, int depth) {
     t = type_resolve(t);
     if (depth > DEEPEST)
         return NULL;
-    if (!holds_data(t))
-        return row_form_leaf(t, false);
+    if (!holds_data(t)) {
+        Type *row = stacked ? vmap_type_of_row(t) : t;
+        return row ? row_form_leaf(row, false) : NULL;
+    }
     switch (t->tag) {
-    case TY_TUPLE: return form_of_types(NULL, t->args, t->nargs, depth);
+    case TY_TUPLE: return form_of_types(NULL, t->args, t->nargs, stacked, depth);
     case TY_STRING:
     case TY_FN:
     case TY_REF: return row_form_leaf(t, true);
@@ -68,10 +72,12 @@ static RowForm *form_of_type(Type *t, int depth) {
     Type **fields = mem_new_n(Type *, (size_t)ctor->nfields + 1);
     for (uint32_t i = 0; i < ctor->nfields; i++)
         fields[i] = type_substitute(ctor->fields[i], decl->params, t->args, t->nargs);
-    return form_of_types(ctor_of_values(ctor), fields, ctor->nfields, depth);
+    return form_of_types(ctor_of_values(ctor), fields, ctor->nfields, stacked, depth);
 }
 
-RowForm *row_form_of_type(Type *row) { return form_of_type(row, 0); }
+RowForm *row_form_of_type(Type *row) { return form_of_type(row, false, 0); }
+
+RowForm *row_form_of_rows(Type *rows) { return form_of_type(rows, true, 0); }
 
 /* ---- types of data --------------------------------------------------------------------------- */
 

@@ -28,6 +28,8 @@ RowForm *row_form_leaf(Type *type, bool is_whole);
 RowForm *row_form_parts(Ctor *ctor, RowForm **parts, uint32_t n);
 /* What a value of that type is, where the type says its constructors; NULL elsewhere. */
 RowForm *row_form_of_type(Type *row);
+/* The same where the type is that of all rows; NULL also where a tensor in it has no first axis. */
+RowForm *row_form_of_rows(Type *rows);
 /* Finds the types of data. False where those of the leaves do not fit the declarations. */
 bool row_forms_settle(RowForm *const *forms, uint32_t n);
 

@@ -20,7 +20,8 @@
  *     let plan = vmap.plan(f, (x, y));         (True, f at all rows), or (False, ()): eval/rows.c
  *     if plan.0 { plan.1(x, y) } else { <the loop> } }
  *
- * Which function f is, what it captured, sizes, and the constructors of data are known when running; so what meets it keeps the twins. The loop takes data apart and puts
+ * Which function f is, what it captured, sizes, and the constructors of data are known when running. A derivative that is made
+ * into code asks itself where it knows them, too: Note [Rows of known functions] in passes/reverse/rows.c. The loop takes data apart and puts
  * it together when running, as the prelude's `_vmap_run` does; code for all rows is made for its constructors (row_form.h). Where the number of arguments is not known before running, the closure says it. */
 #ifndef PASSES_VMAP_H
 #define PASSES_VMAP_H

@@ -410,6 +410,10 @@ Expr *read_derivative(Reader *r, Expr *e);
 bool read_builtin(Reader *r, Expr *call, bool active, Expr **v);
 /* v is part i of `whole`, a tuple whose length is not known: of a frame. */
 Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i);
+/* ---- rows.c: Note [Rows of known functions] ---- */
+/* A call of `vmap.plan`, whose arguments are atoms, as the code that it gives; NULL where the run decides. */
+Expr *read_plan(Reader *r, Expr *call);
+
 /* ---- read.c ---- */
 Step *add_step(Reader *r, StepKind kind, Var *var, Expr *e);
 Expr *add_plain(Reader *r, const char *name, Expr *e);

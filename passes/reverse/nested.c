@@ -155,19 +155,28 @@ Expr *inline_made(Reader *r, Expr *call) {
 /* What an atom is where it was bound to that here, through names and parts of tuples. */
 static const Expr *value_of(const Instance *n, const Expr *e, int depth) {
     enum { DEEPEST = 32 };
-    const Step *s = e->kind == EXPR_VAR ? map_find(&n->made_by, e->var) : NULL;
-    if (!s || s->kind != STEP_PLAIN || s->rec || !s->e || depth == DEEPEST)
+    if (depth == DEEPEST)
         return e;
-    if (s->e->kind != EXPR_PROJ)
-        return value_of(n, s->e, depth + 1);
-    const Expr *tuple = value_of(n, s->e->a, depth + 1);
-    bool known = tuple->kind == EXPR_TUPLE && (uint32_t)s->e->index < tuple->nargs;
-    return known ? value_of(n, tuple->args[s->e->index], depth + 1) : e;
+    if (e->kind == EXPR_PROJ) {
+        const Expr *tuple = value_of(n, e->a, depth + 1);
+        bool known = tuple->kind == EXPR_TUPLE && (uint32_t)e->index < tuple->nargs;
+        return known ? value_of(n, tuple->args[e->index], depth + 1) : e;
+    }
+    const Step *s = e->kind == EXPR_VAR ? map_find(&n->made_by, e->var) : NULL;
+    if (!s || s->kind != STEP_PLAIN || s->rec || !s->e)
+        return e;
+    const Expr *is = value_of(n, s->e, depth + 1);
+    return s->e->kind == EXPR_PROJ && is == s->e ? e : is;
 }
 
 static bool is_number(const Expr *e) { return e->kind == EXPR_LIT && !e->is_float && !e->like; }
 
-/* A frame that was made here says by which end it was left, and the first one of a loop that none is before it: the way back from
+static bool is_bool(const Expr *e) {
+    DType dtype;
+    return is_number(e) && type_get_dtype(e->type, &dtype) && dtype == DT_BOOL;
+}
+
+/* A plan that was made here is there. A frame that was made here says by which end it was left, and the first one of a loop that none is before it: the way back from
  * another one never runs, nor do the types of its frame hold for this one. */
 Expr *known_arm(const Instance *n, const Expr *e) {
     const Expr *test = value_of(n, e->a, 0);
@@ -176,6 +185,8 @@ Expr *known_arm(const Instance *n, const Expr *e) {
         bool none = before->kind == EXPR_ZERO && type_is_unit(before->zero_type);
         return none || (before->kind == EXPR_TUPLE && !before->nargs) ? e->b : NULL;
     }
+    if (is_bool(test))
+        return test->i ? e->b : e->c;
     if (test->kind != EXPR_CALL || test->a->kind != EXPR_OP || test->a->op != &op_equal)
         return NULL;
     const Expr *one = value_of(n, test->args[0], 0), *other = value_of(n, test->args[1], 0);
@@ -278,8 +289,11 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
     }
     if (!active)
         return false;
-    if (expr_calls_builtin(call, "vmap.plan"))
+    if (expr_calls_builtin(call, "vmap.plan")) {
+        if ((*v = read_plan(r, call)))
+            return true;
         reverse_refuse(r->p, "`vmap` finds code for all rows when it runs");
+    }
     if (expr_calls_builtin(call, "ad.ones") || expr_calls_builtin(call, "ad.zeros")) {
         *v = add_plain(r, "v", call);
         return true;

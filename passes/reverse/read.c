@@ -675,9 +675,16 @@ static Expr *read_before(Reader *r, Expr *e) {
     }
 }
 
+/* vmap(f) as a loop that captured f, which stays as it was written. */
+static Expr *read_vmap(Reader *r, Expr *e) {
+    Expr *copy = expr_copy(e);
+    copy->a = read_value(r, e->a);
+    return vmap_to_run(r->p->ctx, copy);
+}
+
 Expr *read_value(Reader *r, Expr *e) {
     for (Expr *next = e; next; next = read_before(r, e)) {
-        e = next->kind == EXPR_GRAD ? vmap_to_run(r->p->ctx, next) : next;
+        e = next->kind == EXPR_GRAD && next->mode == GRAD_VMAP ? read_vmap(r, next) : next;
         if (!r->p->why && is_atom(e))
             functions_check_atom(r, e);
         if (r->p->why || is_atom(e))

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `vmap` inside of what is differentiated.
+ *
+ * Note [Rows of known functions]. Where a derivative follows a value into `vmap(f)`, every engine asks `vmap.plan` for code
+ * of all rows (Note [Loops of vmap] in passes/vmap.h), and runs that if it has a value. Where f and the types of all that
+ * goes in are known, that code is known here, and if it cannot fail, so is the answer:
+ *
+ *   let plan = vmap.plan(f, (x, y));      reads    let rows = fn (x, y) { <f at all rows> };
+ *   if plan.0 { plan.1(x, y) } …                   rows(x, y)
+ *
+ * The code is that of the run: made of the function as it was written, and of the types that the run finds. Where there is none,
+ * the loop is read. Elsewhere the run
+ * decides, and a tape follows it. */
+#include "passes/effects.h"
+#include "passes/reverse/internal.h"
+#include "passes/subst.h"
+#include "passes/vmap.h"
+#include "types/core/check.h"
+
+enum { DEEPEST = 6 }; /* functions that capture functions: as many as eval/rows.c follows */
+
+typedef struct Walk {
+    Reader *r;
+    VmapSource source;
+    VEC(Expr *) given; /* atoms: what source.given are */
+} Walk;
+
+/* ---- the function ------------------------------------------------------------------------------ */
+
+/* What a function captured as number i. */
+static Expr *captured_part(Walk *w, Expr *f, const Known *k, uint32_t i) {
+    Build b = {f->span};
+    Expr *number = expr_int(i, DT_I32, b.span), *part;
+    k->original->fn->keeps_captured = true;
+    if (!read_builtin(w->r, b_builtin(&b, "ad.captured", f, number, NULL), true, &part))
+        return NULL;
+    part->type = part->var->type = k->captured.data[i]->type;
+    return part;
+}
+
+static Expr *walk_function(Walk *w, Expr *f, const Known *k, RowForm *const *rows, int depth);
+
+/* What stands for a captured variable in the code; NULL where the run may find more than is known of it here. */
+static Expr *walk_captured(Walk *w, Expr *f, const Known *k, uint32_t i, int depth) {
+    const Var *var = k->captured.data[i];
+    Expr *part = k->known[i] != k ? captured_part(w, f, k, i) : NULL;
+    if (!part)
+        return NULL;
+    if (k->known[i]) {
+        Expr *fn = walk_function(w, part, k->known[i], NULL, depth + 1);
+        if (!fn)
+            return NULL;
+        Expr *link = expr_new(EXPR_LET, fn->type, var->span);
+        link->var = var_new(var->name, fn->type, var->span);
+        link->a = fn;
+        vec_push(&w->source.links, link);
+        return expr_var(link->var, var->span);
+    }
+    if (!core_is_closed(var->type) || type_holds_code(var->type) || type_has(var->type, TY_REF))
+        return NULL;
+    Var *given = var_new(var->name, var->type, var->span);
+    vec_push(&w->source.given, given);
+    vec_push(&w->given, part);
+    return expr_var(given, var->span);
+}
+
+static bool asks_plan(void *ctx, const Expr *e) {
+    (void)ctx;
+    return expr_calls_builtin(e, "vmap.plan");
+}
+
+/* `vmap` of a function in place of the loop that it became. */
+static Expr *vmap_of(const Subst *names, Expr *f) {
+    Subst s = {.vars = names->vars};
+    Expr *e = expr_new(EXPR_GRAD, b_some_type("g"), f->span);
+    e->mode = GRAD_VMAP;
+    e->a = expr_substitute(&s, f);
+    e->zero_type = e->type;
+    return e;
+}
+
+/* The literal with other names for what it captured; NULL as above. rows: what its parameters are, or NULL. */
+static Expr *walk_function(Walk *w, Expr *f, const Known *k, RowForm *const *rows, int depth) {
+    Expr *fn = k->original;
+    if (depth > DEEPEST || fn->fn->is_remade || !fn_has_own_code(fn) ||
+        (rows && fn->fn->nparams != w->source.n))
+        return NULL;
+    Expr *inner = vmap_function(w->r->p->ctx, fn);
+    if (!inner && expr_any(fn, asks_plan, NULL))
+        return NULL;
+    Subst s = {0};
+    VarVec vars = {0};
+    VEC(Expr *) are = {0};
+    for (uint32_t i = 0; i < k->captured.len; i++) {
+        Expr *is = walk_captured(w, f, k, i, depth);
+        if (!is)
+            return NULL;
+        map_set(&s.vars, k->captured.data[i], is);
+        vec_push(&vars, k->captured.data[i]);
+        vec_push(&are, is);
+    }
+    for (uint32_t i = 0; rows && i < fn->fn->nparams; i++) {
+        Var *param = fn->fn->params[i];
+        vec_push(&vars, param);
+        vec_push(&are, expr_var(var_new(param->name, rows[i]->type, fn->span), fn->span));
+    }
+    if (inner)
+        return vmap_of(&s, inner);
+    s.mono = mono_of_rows(vars.data, are.data, (uint32_t)vars.len);
+    return expr_substitute(&s, fn);
+}
+
+/* ---- its code ---------------------------------------------------------------------------------- */
+
+/* Whether the run finds these types, too: it knows all sizes. A function in data is any that is there. */
+static bool form_is_known(const RowForm *form) {
+    RowFormVec leaves = {0};
+    row_form_leaves(form, &leaves);
+    for (size_t i = 0; i < leaves.len; i++)
+        if (leaves.data[i]->is_whole ? type_resolve(leaves.data[i]->type)->tag != TY_STRING
+                                     : !core_is_closed(leaves.data[i]->type))
+            return false;
+    return true;
+}
+
+/* What a row of each argument is; NULL where a type leaves something to the run. */
+static RowForm **forms_of_args(Expr *const *args, uint32_t n) {
+    RowForm **forms = mem_new_n(RowForm *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        forms[i] = row_form_of_rows(args[i]->type);
+        if (!forms[i] || !form_is_known(forms[i]))
+            return NULL;
+    }
+    return row_forms_settle(forms, n) ? forms : NULL;
+}
+
+/* A variable for each argument, whose first axis has a size that no other one has where its own is not known. */
+static Expr **args_of_some_size(Expr *const *args, uint32_t n, Type *rows) {
+    Expr **some = mem_new_n(Expr *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        Type *row = vmap_type_of_row(args[i]->type);
+        Type *type = core_is_closed(args[i]->type) || !row ? args[i]->type : type_rows(row, rows);
+        some[i] = expr_var(var_new(sym_intern("x"), type, args[i]->span), args[i]->span);
+    }
+    return some;
+}
+
+/* Whether the code has a value for any number of rows: it does with a row what it does with each. */
+static bool has_value(PassCtx *ctx, Expr *made, Expr *const *args, uint32_t n) {
+    enum { SOME_SIZE = 104729 }; /* a prime, so that no size of a row divides it */
+    const unsigned done = EFFECT_MISFITS | EFFECT_MAKES;
+    uint32_t ngiven = made->fn->nparams - n;
+    Expr **some = args_of_some_size(args, n, type_dim_int(SOME_SIZE, NULL));
+    Subst s = {.mono = mono_of_rows(made->fn->params + ngiven, some, n)};
+    Expr *sized = expr_substitute(&s, made);
+    Effects *effects = effects_new(ctx, sized);
+    bool found = !(effects_at(effects, sized->fn->body) & ~done);
+    effects_end(effects);
+    return found;
+}
+
+/* f at all rows of the arguments, a function of these; NULL where the run decides, or where *none: there is no such code. */
+static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, bool *none) {
+    const Known *k = known_of(r, f);
+    RowForm **forms = k ? forms_of_args(args, n) : NULL;
+    Walk w = {.r = r, .source = {.rows = forms, .n = n, .span = f->span, .follows = true}};
+    DependencyVec deps = {0};
+    BatchRefusal refusal;
+    if (!forms || !(w.source.fn = walk_function(&w, f, k, forms, 0)) || r->p->why)
+        return NULL;
+    Expr *made = vmap_at_all_rows(r->p->ctx, &w.source, &deps, &refusal);
+    for (size_t i = 0; i < deps.len; i++)
+        use_global(r->p, deps.data[i].global);
+    *none = !made;
+    if (!made || !has_value(r->p->ctx, made, args, n))
+        return NULL;
+    uint32_t ngiven = (uint32_t)w.given.len;
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&w.given, (Expr *)args[i]);
+    Subst s = {.mono = mono_of_inlined(made, w.given.data, ngiven + n)};
+    for (uint32_t i = 0; i < ngiven; i++)
+        map_set(&s.vars, made->fn->params[i], w.given.data[i]);
+    Build b = {f->span};
+    Expr *of_rows = b_fn(&b, "vmap", made->fn->params + ngiven, n, made->fn->body);
+    return expr_substitute(&s, of_rows);
+}
+
+/* The tuple that an atom is, of atoms; NULL where it is none. */
+static Expr *find_tuple(const Reader *r, const Expr *atom) {
+    const Step *s = atom->kind == EXPR_VAR ? map_find(&r->n->made_by, atom->var) : NULL;
+    Expr *e = s && s->kind == STEP_PLAIN ? s->e : NULL;
+    bool found = e && e->kind == EXPR_TUPLE;
+    for (uint32_t i = 0; found && i < e->nargs; i++)
+        found = is_atom(e->args[i]);
+    return found ? e : NULL;
+}
+
+Expr *read_plan(Reader *r, Expr *call) {
+    Expr *tuple = find_tuple(r, call->args[1]);
+    bool none = false;
+    Expr *rows = tuple ? code_of_rows(r, call->args[0], tuple->args, tuple->nargs, &none) : NULL;
+    if (!rows && !none)
+        return NULL;
+    Expr **parts = mem_new_n(Expr *, 2);
+    parts[0] = expr_bool(!none, call->span);
+    parts[1] = none ? expr_unit(call->span) : read_fn(r, rows, NULL, false);
+    tuple = expr_tuple(parts, 2, call->span);
+    Expr *plan = add_plain(r, "plan", tuple);
+    map_set(&r->n->tuples, plan->var, tuple);
+    Place *p = place_new(r->n, tuple->type); /* its parts are read, and nothing else */
+    place_make_tuple(r->n, p, 2);
+    p->parts[0] = NULL;
+    p->parts[1] = place_of(r->n, parts[1]);
+    name_place(r, plan->var, p, NULL);
+    return plan;
+}
