@@ -12,6 +12,7 @@
  * the loop is read. Elsewhere the run
  * decides, and a tape follows it. */
 #include "passes/effects.h"
+#include "passes/inline.h"
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 #include "passes/vmap.h"
@@ -185,6 +186,18 @@ static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, boo
     return expr_substitute(&s, of_rows);
 }
 
+static bool takes_derivative(void *ctx, const Expr *e) {
+    (void)ctx;
+    return e->kind == EXPR_GRAD && (e->mode == GRAD_GRAD || e->mode == GRAD_VJP ||
+                                    e->mode == GRAD_JVP || e->mode == GRAD_DERIV);
+}
+
+/* Whether f is a derivative or takes one, so that there is no code of all rows that a derivative follows, whatever a row is. */
+static bool derives(Reader *r, Expr *f) {
+    const Known *k = known_of(r, f);
+    return k && (fn_is_straight(k->original) || expr_any(k->original, takes_derivative, NULL));
+}
+
 /* The tuple that an atom is, of atoms; NULL where it is none. */
 static Expr *find_tuple(const Reader *r, const Expr *atom) {
     const Step *s = atom->kind == EXPR_VAR ? map_find(&r->n->made_by, atom->var) : NULL;
@@ -197,8 +210,9 @@ static Expr *find_tuple(const Reader *r, const Expr *atom) {
 
 Expr *read_plan(Reader *r, Expr *call) {
     Expr *tuple = find_tuple(r, call->args[1]);
-    bool none = false;
-    Expr *rows = tuple ? code_of_rows(r, call->args[0], tuple->args, tuple->nargs, &none) : NULL;
+    bool none = derives(r, call->args[0]);
+    Expr *rows = tuple && !none ? code_of_rows(r, call->args[0], tuple->args, tuple->nargs, &none)
+                                : NULL;
     if (!rows && !none)
         return NULL;
     Expr **parts = mem_new_n(Expr *, 2);
