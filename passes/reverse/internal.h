@@ -398,8 +398,12 @@ bool function_is_given(const Program *p, const Step *s);
 void functions_find_calls(Program *p);
 
 /* ---- nested.c ---- */
-/* The body of a straight function that a derivative was made into, in place of a call of it; NULL: the call stays. */
+/* The body of a straight function that a derivative was made into, or of a definition that makes a function, in place of a call
+ * of it; NULL: the call stays. */
 Expr *inline_made(Reader *r, Expr *call);
+/* Whether a definition is called that gives a function which is written in it, as `def layer(w) { fn (x) { … } }` does, or
+ * in another one of these; depth: through how many that was found. */
+bool call_makes_function(Reader *r, const Expr *call, int depth);
 /* The side of an `if` that runs where its condition compares numbers that are known; else NULL. */
 Expr *known_arm(const Instance *n, const Expr *e);
 /* Whether the function that is differentiated is known. */

@@ -126,10 +126,30 @@ static bool is_in_scope(const Reader *r, const Known *k) {
     return true;
 }
 
+static bool calls_definition(void *g, const Expr *e) {
+    return e->kind == EXPR_GLOBAL && e->global == g;
+}
+
+/* Whether the value of e is a function that is written in it, perhaps by a definition that it calls. */
+static bool gives_function(Reader *r, const Expr *e, int depth) {
+    enum { DEEPEST = 4 };
+    while (e->kind == EXPR_LET)
+        e = e->body;
+    return e->kind == EXPR_FN || e->kind == EXPR_GRAD ||
+           (e->kind == EXPR_CALL && depth < DEEPEST && call_makes_function(r, e, depth + 1));
+}
+
+bool call_makes_function(Reader *r, const Expr *call, int depth) {
+    Known *k = call->a->kind == EXPR_GLOBAL ? known_of(r, call->a) : NULL;
+    return k && fn_has_own_code(k->fn) && gives_function(r, k->fn->fn->body, depth) &&
+           !expr_any(k->fn, calls_definition, call->a->global);
+}
+
 Expr *inline_made(Reader *r, Expr *call) {
     Known *k = known_of(r, call->a);
-    if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs ||
-        !fn_is_straight(k->fn) || !is_in_scope(r, k))
+    if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs || !is_in_scope(r, k))
+        return NULL;
+    if (!fn_is_straight(k->fn) && !call_makes_function(r, call, 0))
         return NULL;
     Inlined *site = mem_new(Inlined);
     *site = (Inlined){.name = k->fn->fn->name,
