@@ -336,6 +336,8 @@ Known *known_new(Expr *fn);
 Known *known_prepared(Program *p, Expr *fn);
 /* The function with values in place of references that are only read and written (references.c), or itself. */
 Expr *references_as_values(Program *p, Expr *fn);
+/* The same function with references by themselves that were put into data, or itself: open.c. */
+Expr *open_references(Program *p, Expr *fn);
 /* The function with what follows a choice between data in the arms of that, or itself. */
 Expr *split_choices(PassCtx *ctx, Expr *fn);
 /* The same function, or its copy for the types of these arguments. */
@@ -398,6 +400,8 @@ bool function_is_given(const Program *p, const Step *s);
 void functions_find_calls(Program *p);
 
 /* ---- nested.c ---- */
+/* The body of a function, in place of a call of it. */
+Expr *body_of_call(Expr *fn, const Expr *call);
 /* The body of a straight function that a derivative was made into, or of a definition that makes a function, in place of a call
  * of it; NULL: the call stays. */
 Expr *inline_made(Reader *r, Expr *call);

@@ -145,29 +145,33 @@ bool call_makes_function(Reader *r, const Expr *call, int depth) {
            !expr_any(k->fn, calls_definition, call->a->global);
 }
 
+Expr *body_of_call(Expr *fn, const Expr *call) {
+    Inlined *site = mem_new(Inlined);
+    *site = (Inlined){.name = fn->fn->name,
+                      .fn = fn,
+                      .call = call->span,
+                      .internal = expr_is_internal(fn),
+                      .tail = call->tail == TAIL_CALL,
+                      .outer = call->inlined};
+    Subst s = {.site = site, .mono = mono_of_inlined(fn, call->args, call->nargs)};
+    Build b = {call->span};
+    Block block = {.b = &b};
+    for (uint32_t i = 0; i < call->nargs;
+         i++) { /* a literal inside captures as many variables as it did */
+        Var *param = fn->fn->params[i];
+        Expr *arg = block_let(&block, param->name->text, call->args[i]);
+        map_set(&s.vars, param, arg);
+    }
+    return block_end(&block, expr_substitute(&s, fn->fn->body));
+}
+
 Expr *inline_made(Reader *r, Expr *call) {
     Known *k = known_of(r, call->a);
     if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs || !is_in_scope(r, k))
         return NULL;
     if (!fn_is_straight(k->fn) && !call_makes_function(r, call, 0))
         return NULL;
-    Inlined *site = mem_new(Inlined);
-    *site = (Inlined){.name = k->fn->fn->name,
-                      .fn = k->fn,
-                      .call = call->span,
-                      .internal = expr_is_internal(k->fn),
-                      .tail = call->tail == TAIL_CALL,
-                      .outer = call->inlined};
-    Subst s = {.site = site, .mono = mono_of_inlined(k->fn, call->args, call->nargs)};
-    Build b = {call->span};
-    Block block = {.b = &b};
-    for (uint32_t i = 0; i < call->nargs;
-         i++) { /* a literal inside captures as many variables as it did */
-        Var *param = k->fn->fn->params[i];
-        Expr *arg = block_let(&block, param->name->text, call->args[i]);
-        map_set(&s.vars, param, arg);
-    }
-    return block_end(&block, expr_substitute(&s, k->fn->fn->body));
+    return body_of_call(k->fn, call);
 }
 
 /* ---- ends that are known ----------------------------------------------------------------------- */

@@ -15,8 +15,8 @@
  * for that: they take what it holds behind their own parameters, or in its place, and give what it holds then beside their
  * result. What runs, and in which order, stays as it is, and a value has the cell that it had: what was written is what is read.
  *
- * All other references stay, and a program in which an active value reaches one is left to the twins: those in data, that a
- * branch or call gives, that a function captured which is handed on, or that a guard reads. */
+ * All other references stay, and a program in which an active value reaches one is left to the twins: those in data that is not
+ * taken apart where it was made (open.c), that a branch or call gives, that a function captured which is handed on, or that a guard reads. */
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
@@ -703,7 +703,7 @@ static Expr *last(Writer *w, Expr *e, const Func *of) {
 
 static bool makes_reference(void *ctx, const Expr *e) {
     (void)ctx;
-    return e->kind == EXPR_LET && e->a->kind == EXPR_REF;
+    return e->kind == EXPR_REF;
 }
 
 Expr *references_as_values(Program *p, Expr *fn) {
@@ -711,6 +711,7 @@ Expr *references_as_values(Program *p, Expr *fn) {
         return fn;
     Expr *exposed = cells_expose(
         fn); /* a cell is made where it was, before what is bound behind it */
+    exposed = open_references(p, exposed);
     Values v = {.p = p};
     visit_body(&v, func_new(&v, exposed, NULL));
     if (v.work >= MOST || !decide(&v))
