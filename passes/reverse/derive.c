@@ -367,6 +367,7 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
         again.used = p->used;
         *p = again;
         top = derive_once(p, kind, source);
+        wants = !p->why || p->lacks_function; /* any other reason holds with more functions, too */
     }
     if (!p->why && functions_are_data(p) && functions_begin(p->functions))
         reverse_outgrow(p, "ever more functions get into data");
