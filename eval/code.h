@@ -226,6 +226,10 @@ typedef struct Site {
     uint32_t spent; /* which argument is a tuple that was made for it, from 1; 0: none is */
 } Site;
 
+typedef VEC(Instr) InstrVec;
+typedef VEC(Expr *) OriginVec; /* what each instruction is of */
+typedef VEC(Site) SiteVec;
+
 struct Code {
     Expr *fn;           /* EXPR_FN, or the expression of an item */
     const Symbol *path; /* NULL is "" */

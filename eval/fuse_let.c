@@ -449,8 +449,11 @@ Group *fuse_row(Resolver *r, Expr *let, FusedRow *out) {
         return NULL;
     if (!r->uses.len)
         count_uses(r, r->body);
-    vec_reserve(&row.c.nodes, MAX_NODES);
+    row.c.nodes.data = r->in->spare.nodes ? r->in->spare.nodes : mem_new_n(Node, MAX_NODES);
+    row.c.nodes.cap = MAX_NODES;
+    r->in->spare.nodes = NULL; /* see Note [Room for code] in room.c */
     out->next = collect_row(&row, let);
+    r->in->spare.nodes = row.c.nodes.data;
     if (row.members.len < 2) {
         for (size_t i = 0; i < row.taken.len; i++)
             map_set(&r->fused_values, row.taken.data[i]->var, NULL);

@@ -53,7 +53,13 @@ struct Interp {
     uint64_t dying;       /* arguments that the next operator may take over */
     struct Plans *plans;  /* those kept: eval/plans.c */
     StepVec spare_steps;  /* of groups that were planned, for the next one */
-    Value more[16];       /* results of the last group besides its first, for CODE_MORE */
+    struct { /* where code was put together, for the next: Note [Room for code] in room.c */
+        InstrVec instrs;
+        OriginVec origin;
+        SiteVec sites;
+        struct Node *nodes; /* of a row (fuse_let.c), or NULL */
+    } spare;
+    Value more[16];                /* results of the last group besides its first, for CODE_MORE */
     const struct Operands *inputs; /* of the plan being run */
     volatile int interrupt;
     size_t tensors_shared; /* bytes of tensors when the limit was last shared out */

@@ -757,6 +757,7 @@ void resolve_into(Resolver *r, Expr *e, int32_t dst) { resolve(r, e, dst); }
 Resolver *resolve_code(Interp *in, Code *code, Expr *source) {
     Resolver *r = mem_new(Resolver);
     r->in = in;
+    room_take(r);
     r->code = code;
     Expr *body = code->item ? source : source->fn->body;
     r->body = body;
@@ -788,13 +789,9 @@ bool code_resolve(Interp *in, Code *code) {
     code->ninstrs = (uint32_t)r->instrs.len;
     code->nslots = r->max;
     code->consts = r->consts.data;
-    code->origin = r->origin.data;
     code->makes = r->makes.data;
-    code->sites = r->sites.data;
     code->gives = r->gives.data;
     code->items_owned = r->items_owned.len ? r->items_owned.data : none;
-    Instr *instrs = mem_bytes(r->instrs.len * sizeof(Instr));
-    memcpy(instrs, r->instrs.data, r->instrs.len * sizeof(Instr));
-    code->instrs = instrs;
+    room_leave(r, code);
     return true;
 }

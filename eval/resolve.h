@@ -16,11 +16,11 @@ typedef struct Resolver {
     Map fused_values;       /* Var -> the value that was fused into its one use (fuse.h) */
     Map uses, counted;      /* Var -> times mentioned; Expr seen while counting */
     uint32_t run; /* operators in the `let`s that were fused since the last one that was not */
-    VEC(Instr) instrs;
-    VEC(Expr *) origin;
+    InstrVec instrs;
+    OriginVec origin;
     VEC(Value) consts;
     VEC(Make) makes;
-    VEC(Site) sites;
+    SiteVec sites;
     VEC(struct GroupSite *) groups; /* eval/fuse.h */
     bool passes_ran;                /* tail calls are those of the function as it was written */
     VEC(Owners *) gives;
@@ -68,6 +68,12 @@ void resolve_condition(Resolver *r, Expr *e, bool sense, Patches *jumps);
 /* The instructions of source, which stands for the code's function or item, as own_code leaves them. */
 Resolver *resolve_code(Interp *in, Code *code, Expr *source);
 void resolve_match(Resolver *r, Expr *e, int32_t dst);
+
+/* ---- eval/room.c ---- */
+/* Begins instructions where those of the last code were put together. */
+void room_take(Resolver *r);
+/* The code gets copies of the instructions, with what each is of and the sites that they name; the next code gets the room. */
+void room_leave(Resolver *r, Code *code);
 
 /* ---- eval/parts.c ---- */
 /* A block in which the parts of one value that are bound in a row are taken one after the other. */

@@ -473,6 +473,7 @@ static void close_up(Tightener *t) {
         r->instrs.data[kept] = in;
         r->origin.data[kept++] = r->origin.data[i];
     }
+    memset(r->origin.data + kept, 0, (n - kept) * sizeof *r->origin.data);
     r->instrs.len = r->origin.len = kept;
 }
 
