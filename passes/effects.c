@@ -406,13 +406,13 @@ typedef struct Reached {
     EffectState *state;
     VEC(Found) found;
     VEC(Global *) pending;
-    Map seen; /* the expressions of the definition that were read */
+    uint64_t walk; /* over the expressions of one definition */
 } Reached;
 
 static void reach_mentions(void *ctx, Expr *e) {
     Reached *reached = ctx;
     for (;; e = e->body) {
-        if (e->kind != EXPR_GLOBAL && (expr_is_leaf(e) || !map_enter(&reached->seen, e)))
+        if (e->kind != EXPR_GLOBAL && (expr_is_leaf(e) || !walk_enter(reached->walk, e)))
             return;
         pass_visit(reached->state->ctx);
         if (e->kind != EXPR_LET)
@@ -448,10 +448,8 @@ static void reach(Reached *reached, Global *g) {
 /* Enters the definitions that an expression mentions. */
 static void reach_all(Reached *reached, Expr *e) {
     size_t mark = reached->pending.len;
-    MapRoom room;
-    map_begin(&reached->seen, &room);
+    reached->walk = walk_new();
     reach_mentions(reached, e);
-    map_end(&reached->seen);
     while (reached->pending.len > mark)
         reach(reached, vec_pop(&reached->pending));
 }
@@ -513,13 +511,11 @@ unsigned effects_at(Effects *effects, Expr *e) { return effects_in(&effects->las
 void effects_depend(PassCtx *ctx, Expr *e) {
     if (!ctx->deps)
         return;
-    Reached reached = {.state = state_of(ctx)};
+    Reached reached = {.state = state_of(ctx), .walk = walk_new()};
     Map met;
-    MapRoom room, met_room;
-    map_begin(&reached.seen, &room);
+    MapRoom room;
     reach_mentions(&reached, e);
-    map_end(&reached.seen);
-    map_begin(&met, &met_room);
+    map_begin(&met, &room);
     while (reached.pending.len) {
         Global *g = vec_pop(&reached.pending);
         if (!function_of(g) || !map_enter(&met, g))

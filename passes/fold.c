@@ -32,8 +32,8 @@ typedef struct Folder {
     Map apart; /* Var that is projected or matched somewhere */
     Map made;  /* Var bound to a tensor that an operator gives -> its value */
     Map sums;  /* Var -> the sum of two cotangents, such tensors, that it is bound to */
-    Map seen;
     const Expr *root;
+    uint64_t walk;   /* that of note_apart */
     uint32_t nested; /* function literals around the expression, besides the root */
 } Folder;
 
@@ -75,7 +75,7 @@ static Expr *structure_of(Folder *f, Expr *e) {
 
 static void note_apart(void *ctx, Expr *e) {
     Folder *f = ctx;
-    for (; !expr_is_leaf(e) && map_enter(&f->seen, e); e = e->body) {
+    for (; !expr_is_leaf(e) && walk_enter(f->walk, e); e = e->body) {
         pass_visit(f->ctx);
         if ((e->kind == EXPR_PROJ || e->kind == EXPR_FIELD || e->kind == EXPR_MATCH) &&
             e->a->kind == EXPR_VAR)
@@ -487,12 +487,10 @@ static Expr *fold(Folder *f, Expr *e) {
 }
 
 Expr *pass_fold(PassCtx *ctx, Expr *e) {
-    Folder f = {.ctx = ctx, .root = e};
-    MapRoom done, seen;
-    map_begin(&f.done, &done);
-    map_begin(&f.seen, &seen);
+    Folder f = {.ctx = ctx, .root = e, .walk = walk_new()};
+    MapRoom done;
     note_apart(&f, e);
-    map_end(&f.seen);
+    map_begin(&f.done, &done);
     e = fold(&f, e);
     map_end(&f.done);
     return e;

@@ -272,6 +272,12 @@ static Expr **find_slot(Expr *e, uint32_t i) {
 
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
     Expr **slot;
+    if (e->kind == EXPR_CALL && !e->nsizes) { /* as most are */
+        fn(ctx, e->a);
+        for (uint32_t i = 0; i < e->nargs; i++)
+            fn(ctx, e->args[i]);
+        return;
+    }
     for (uint32_t i = 0; (slot = find_slot(e, i)); i++)
         if (*slot)
             fn(ctx, *slot);
@@ -279,22 +285,29 @@ void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx) {
 
 bool expr_is_leaf(const Expr *e) {
     Expr **slot;
+    if (e->kind == EXPR_VAR || e->kind == EXPR_CALL || e->kind == EXPR_LET) /* as most are */
+        return e->kind == EXPR_VAR;
     for (uint32_t i = 0; (slot = find_slot((Expr *)(uintptr_t)e, i)); i++)
         if (*slot)
             return false;
     return true;
 }
 
+uint64_t walk_new(void) {
+    static uint64_t last;
+    return ++last;
+}
+
 typedef struct Any {
     bool (*holds)(void *ctx, const Expr *node);
     void *ctx;
-    Map seen;
+    uint64_t walk;
     bool found;
 } Any;
 
 static void find_any(void *ctx, Expr *e) {
     Any *any = ctx;
-    for (; !any->found && (expr_is_leaf(e) || map_enter(&any->seen, e)); e = e->body) {
+    for (; !any->found && walk_enter(any->walk, e); e = e->body) {
         any->found = any->holds(any->ctx, e);
         if (e->kind != EXPR_LET) {
             expr_each_child(e, find_any, any);
@@ -305,11 +318,8 @@ static void find_any(void *ctx, Expr *e) {
 }
 
 bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx) {
-    Any any = {.holds = holds, .ctx = ctx};
-    MapRoom room;
-    map_begin(&any.seen, &room);
+    Any any = {.holds = holds, .ctx = ctx, .walk = walk_new()};
     find_any(&any, e);
-    map_end(&any.seen);
     return any.found;
 }
 
@@ -403,11 +413,6 @@ Expr *expr_map_block(Expr *e, Expr *(*fn)(void *ctx, Expr *child), void *ctx) {
 }
 
 /* ---- free variables -------------------------------------------------------------------------- */
-
-uint64_t walk_new(void) {
-    static uint64_t last;
-    return ++last;
-}
 
 typedef struct FreeVars {
     uint64_t walk;

@@ -346,7 +346,7 @@ bool expr_calls_builtin(const Expr *e, const char *name);
 bool expr_is_vmap_of_literal(const Expr *e);
 /* Whether e has no children: a walk need not remember that it was there. */
 bool expr_is_leaf(const Expr *e);
-/* Whether one of the nodes of e has a property; each that has children is asked once. */
+/* Whether one of the nodes of e has a property; each is asked once, where the question walks through none of them. */
 bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx);
 Expr *expr_map_children(Expr *e, Expr *(*fn)(void *ctx, Expr *child),
                         void *ctx); /* e itself if none changed */
