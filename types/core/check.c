@@ -261,9 +261,7 @@ static void check_fn(Checker *c, Expr *e) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-bool core_is_closed(Type *t) {
-    return !type_has_vars(t) && !type_has(t, TY_PARAM) && !type_has(t, TY_ANY);
-}
+bool core_is_closed(Type *t) { return type_is_closed(t); }
 
 Type *core_type_of_call(const Expr *call, const char **wrong) {
     const Op *op = call->a->op;

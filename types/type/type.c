@@ -374,7 +374,7 @@ Type *type_deriv(Type *elem) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-Type *type_resolve(Type *t) {
+Type *type_resolve_link(Type *t) {
     for (;;) {
         switch (t->tag) {
         case TY_VAR: {

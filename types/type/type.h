@@ -173,7 +173,11 @@ Type *type_allocates(void);
 
 /* Through links (with path compression); a D(T) whose T became known is reduced, a dim whose
  * variables were found is in normal form again. The parts of the result are not resolved. */
-Type *type_resolve(Type *t);
+Type *type_resolve_link(Type *t);
+/* It is asked at each step, and most types stand for themselves. */
+static inline Type *type_resolve(Type *t) {
+    return t->tag == TY_VAR || t->tag == TY_DERIV || t->tag == TY_DIM ? type_resolve_link(t) : t;
+}
 bool type_is_scalar(Type *t, DType dtype);
 bool type_has_rank0(Type *t); /* a tensor without axes, of any dtype */
 bool type_is_unit(Type *t);
@@ -200,6 +204,8 @@ bool type_has(
     TypeTag
         tag); /* whether t holds a node with this tag: TY_VAR (undetermined), TY_PARAM or TY_ANY */
 bool type_has_vars(Type *t); /* type_has(t, TY_VAR) */
+/* Whether nothing of t is left open: it holds no node with one of the three tags. */
+bool type_is_closed(Type *t);
 /* Whether a size in t is each value's own: Note [Each its own size] in types/solve/unknown.c. */
 bool type_has_each(Type *t);
 bool type_has_open_sizes(

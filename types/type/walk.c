@@ -337,28 +337,39 @@ void type_collect(Type *t, TypeTag tag, Map *seen, TypeVec *out) {
 
 typedef struct Finding {
     Map seen;
-    TypeTag tag;
+    uint32_t tags, mask; /* a bit for each tag; in the flags of which types these may occur */
     bool found;
 } Finding;
 
 static void find_tag(void *finding, Type *t) {
     Finding *q = finding;
     t = type_resolve(t);
-    if (q->found || !(t->flags & flags_of(q->tag)) || !map_enter(&q->seen, t))
+    if (q->found || !(t->flags & q->mask))
         return;
-    q->found = t->tag == q->tag;
-    type_each_part(t, find_tag, q);
+    q->found = q->tags >> t->tag & 1;
+    if (!q->found && map_enter(&q->seen, t))
+        type_each_part(t, find_tag, q);
 }
 
-bool type_has(Type *t, TypeTag tag) {
-    if (!(type_resolve(t)->flags & flags_of(tag)))
+static bool has_any(Type *t, uint32_t tags, uint32_t mask) {
+    t = type_resolve(t);
+    if (!(t->flags & mask))
         return false;
-    Finding q = {.tag = tag};
+    Finding q = {.tags = tags, .mask = mask, .found = tags >> t->tag & 1};
+    if (q.found)
+        return true;
     MapRoom room;
     map_begin(&q.seen, &room);
     find_tag(&q, t);
     map_end(&q.seen);
     return q.found;
+}
+
+bool type_has(Type *t, TypeTag tag) { return has_any(t, 1u << tag, flags_of(tag)); }
+
+bool type_is_closed(Type *t) {
+    return !has_any(t, 1u << TY_VAR | 1u << TY_PARAM | 1u << TY_ANY,
+                    TYPE_HAS_VARS | TYPE_HAS_PARAMS | TYPE_HAS_ANY);
 }
 
 bool type_has_vars(Type *t) { return type_has(t, TY_VAR); }
