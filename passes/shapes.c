@@ -150,6 +150,10 @@ static void note(void *ctx, Expr *e) {
             map_set(&s->last, e->var, (void *)s->now);
         return;
     }
+    if (expr_is_leaf(e)) {
+        s->now++;
+        return;
+    }
     if (map_has(&s->seen, e) || (e->kind == EXPR_FN && e != s->root)) {
         note_all(s, e, ALWAYS);
         return;
@@ -307,7 +311,7 @@ static Expr *rewrite_block(Shaper *s, Expr *e) {
 }
 
 static Expr *rewrite(Shaper *s, Expr *e) {
-    if (e->kind == EXPR_VAR || (e->kind == EXPR_FN && e != s->root))
+    if (expr_is_leaf(e) || (e->kind == EXPR_FN && e != s->root))
         return e;
     Expr *known = map_find(&s->done, e);
     if (known)
@@ -325,6 +329,14 @@ static Expr *rewrite(Shaper *s, Expr *e) {
 
 Expr *pass_shapes(PassCtx *ctx, Expr *e) {
     Shaper s = {.ctx = ctx, .types = {.ctx = ctx}, .root = e};
+    MapRoom last, seen, done;
+    map_begin(&s.last, &last);
+    map_begin(&s.seen, &seen);
+    map_begin(&s.done, &done);
     note(&s, e);
-    return rewrite(&s, e);
+    e = rewrite(&s, e);
+    map_end(&s.last);
+    map_end(&s.seen);
+    map_end(&s.done);
+    return e;
 }

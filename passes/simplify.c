@@ -295,5 +295,9 @@ static Expr *simplify(Simplifier *s, Expr *e) {
 
 Expr *pass_simplify(PassCtx *ctx, Expr *e) {
     Simplifier s = {.ctx = ctx, .root = e};
-    return simplify(&s, e);
+    MapRoom room;
+    map_begin(&s.done, &room);
+    e = simplify(&s, e);
+    map_end(&s.done);
+    return e;
 }

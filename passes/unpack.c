@@ -41,8 +41,9 @@ typedef struct Unpacker {
     Type *type; /* of that */
     Map data;   /* Var -> the data that a `let` binds it to */
     Map parts;  /* Var that names a part -> that */
-    Map seen, done;
-    bool *fits; /* by parameter: all calls give data */
+    Map done;
+    uint64_t walk; /* that of survey */
+    bool *fits;    /* by parameter: all calls give data */
     bool *pays;
     bool calls_itself, gives_up;
     uint32_t nparts;
@@ -141,15 +142,14 @@ static void look_at_argument(Unpacker *u, uint32_t i, const Expr *arg) {
 
 static void survey(void *ctx, Expr *e) {
     Unpacker *u = ctx;
-    for (; !map_has(&u->seen, e); e = e->body) {
-        map_set(&u->seen, e, e);
+    for (; walk_enter(u->walk, e); e = e->body) {
         pass_visit(u->ctx);
         if (e->kind != EXPR_LET)
             break;
         if (e->var && !e->rec && is_data(value_of_block(e->a)))
             map_set(&u->data, e->var, e->a);
         survey(u, e->a);
-        if (map_has(&u->seen, e->body))
+        if (e->body->walk == u->walk)
             return;
     }
     if (is_self_call(u, e)) {
@@ -404,7 +404,7 @@ static bool choose_parameters(Unpacker *u) {
 Expr *pass_unpack(PassCtx *ctx, Expr *e) {
     if (e->kind != EXPR_FN || e->fn->path || e->fn->base || e->fn->keeps_captured)
         return e;
-    Unpacker u = {.ctx = ctx, .root = e, .written = fn_written(e)};
+    Unpacker u = {.ctx = ctx, .root = e, .written = fn_written(e), .walk = walk_new()};
     u.fits = mem_new_n(bool, e->fn->nparams + 1);
     u.pays = mem_new_n(bool, e->fn->nparams + 1);
     for (uint32_t i = 0; i < e->fn->nparams; i++)

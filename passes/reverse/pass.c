@@ -248,5 +248,9 @@ Expr *pass_derive(PassCtx *ctx, Expr *e) {
     if (ctx->keeps_derivatives)
         return e;
     Deriver d = {.ctx = ctx, .root = e};
-    return derive_expr(&d, e);
+    MapRoom room;
+    map_begin(&d.done, &room);
+    e = derive_expr(&d, e);
+    map_end(&d.done);
+    return e;
 }

@@ -176,6 +176,9 @@ static Expr *split(Splitter *s, Expr *e) {
 Expr *split_choices(PassCtx *ctx, Expr *fn) {
     Expr *exposed = cells_expose(fn); /* a cell is made where it was, before the choice behind it */
     Splitter s = {.ctx = ctx, .root = exposed};
+    MapRoom room;
+    map_begin(&s.done, &room);
     Expr *made = split(&s, exposed);
+    map_end(&s.done);
     return s.grown ? made : fn;
 }
