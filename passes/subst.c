@@ -247,6 +247,8 @@ static bool is_kept(const Subst *s, const Expr *e) {
 }
 
 static Expr *copy_of(Subst *s, Expr *e) {
+    if (e->kind == EXPR_VAR && !s->renames) /* what it stands for, or itself */
+        return copy_one(s, e);
     Expr *known = is_kept(s, e) ? e : map_find(&s->copied, e);
     if (known)
         return known;
