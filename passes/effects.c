@@ -36,6 +36,8 @@ typedef struct Round {
     Map nodes;   /* Expr -> effects + 1 */
     Map *latent; /* Var bound to a function -> effects of calling it + 1 */
     bool learned;
+    bool is_part;     /* of an expression by itself: Note [Effects of parts] */
+    bool needs_whole; /* what it found is not all */
 } Round;
 
 static EffectState *state_of(PassCtx *ctx) {
@@ -264,6 +266,7 @@ static Expr *function_of(const Global *g) {
 static unsigned latent_of_global(Round *r, Global *g) {
     if (g->kind == GLOBAL_BUILTIN)
         return effects_of_builtin(g->symbol);
+    r->needs_whole |= r->is_part;
     Definition *d = definition_of(r->state, g);
     return function_of(g) && d ? d->latent : EFFECT_ALL;
 }
@@ -276,6 +279,7 @@ static unsigned latent_in(Round *r, Expr *e) {
     case EXPR_GLOBAL: return latent_of_global(r, e->global);
     case EXPR_BUILTIN: return effects_of_builtin(e->symbol->text);
     case EXPR_VAR: {
+        r->needs_whole |= r->is_part;
         uintptr_t known = (uintptr_t)map_find(r->latent, e->var);
         return known ? (unsigned)known - 1 : EFFECT_ALL;
     }
@@ -290,6 +294,7 @@ static bool is_function(const Round *r, const Expr *e) {
 
 /* Notes what calling the variable of a `let` does, which may be more than it was in the last round. */
 static void note_latent(Round *r, const Var *v, unsigned latent) {
+    r->needs_whole |= r->is_part;
     unsigned known = (unsigned)(uintptr_t)map_find(r->latent, v);
     if (known && !(latent & ~(known - 1)))
         return;
@@ -481,24 +486,38 @@ unsigned effects_of_calling(PassCtx *ctx, Global *g) {
     return latent_of_global(&r, g);
 }
 
+/* Note [Effects of parts]. Most of what passes ask about applies operators, and calls no function of the program: that is
+ * answered without a look at the rest of the root, which took a twentieth of the time of all passes. */
 struct Effects {
+    Expr *root;
     Round last;
     Map latent;
 };
 
+static void begin_round(Effects *effects, EffectState *state, bool is_part) {
+    effects->last = (Round){.state = state, .latent = &effects->latent, .is_part = is_part};
+    map_begin(&effects->last.nodes, NULL);
+}
+
 Effects *effects_new(PassCtx *ctx, Expr *root) {
-    Reached reached = {.state = state_of(ctx)};
-    reach_all(&reached, root);
-    settle(&reached);
     Effects *effects = mem_new(Effects);
+    effects->root = root;
+    map_begin(&effects->latent, NULL);
+    begin_round(effects, state_of(ctx), true);
+    return effects;
+}
+
+static void look_at_root(Effects *effects) {
+    Reached reached = {.state = effects->last.state};
+    reach_all(&reached, effects->root);
+    settle(&reached);
+    map_end(&effects->latent);
     map_begin(&effects->latent, NULL);
     do {
         map_end(&effects->last.nodes);
-        effects->last = (Round){.state = reached.state, .latent = &effects->latent};
-        map_begin(&effects->last.nodes, NULL);
-        (void)effects_in(&effects->last, root);
+        begin_round(effects, reached.state, false);
+        (void)effects_in(&effects->last, effects->root);
     } while (effects->last.learned);
-    return effects;
 }
 
 void effects_end(Effects *effects) {
@@ -506,7 +525,13 @@ void effects_end(Effects *effects) {
     map_end(&effects->latent);
 }
 
-unsigned effects_at(Effects *effects, Expr *e) { return effects_in(&effects->last, e); }
+unsigned effects_at(Effects *effects, Expr *e) {
+    unsigned found = effects_in(&effects->last, e);
+    if (!effects->last.needs_whole)
+        return found;
+    look_at_root(effects);
+    return effects_in(&effects->last, e);
+}
 
 void effects_depend(PassCtx *ctx, Expr *e) {
     if (!ctx->deps)
