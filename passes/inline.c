@@ -691,6 +691,8 @@ Expr *inline_expr(Inliner *in, Expr *e) {
     e = arm_of_literal(in, captured_variable(in, e));
     if (e->kind == EXPR_VAR)
         return atom_at(in, e);
+    if (expr_is_leaf(e))
+        return e;
     Expr *known = map_find(&in->done, e);
     if (known)
         return known;
