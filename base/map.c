@@ -125,25 +125,46 @@ void *map_find(const Map *m, const void *key) {
 
 bool map_has(const Map *m, const void *key) { return find(m, key) != NULL; }
 
-void **map_at(Map *m, const void *key) {
-    MapEntry *e = find(m, key);
-    if (e)
-        return &e->value;
-    if (m->used == m->cap)
+/* The entry of the key; *is_new: it was not there. Where the search ends its position is noted. */
+static inline MapEntry *enter(Map *m, const void *key, bool *is_new) {
+    *is_new = false;
+    if (m->index) {
+        size_t mask = index_size(m) - 1, i = slot_of(m, key);
+        for (; m->index[i]; i = (i + 1) & mask)
+            if (m->entries[m->index[i] - 1].key == key)
+                return &m->entries[m->index[i] - 1];
+        if (m->used < m->cap)
+            m->index[i] = (uint32_t)m->used + 1;
+    } else {
+        for (size_t i = 0; i < m->used; i++)
+            if (m->entries[i].key == key)
+                return &m->entries[i];
+    }
+    if (m->used == m->cap) {
         rehash(m);
-    insert_index(m, key, m->used);
-    e = &m->entries[m->used++];
+        insert_index(m, key, m->used);
+    }
+    MapEntry *e = &m->entries[m->used++];
     *e = (MapEntry){key, NULL};
     m->len++;
-    return &e->value;
+    *is_new = true;
+    return e;
 }
 
-void map_set(Map *m, const void *key, void *value) { *map_at(m, key) = value; }
+void **map_at(Map *m, const void *key) {
+    bool is_new;
+    return &enter(m, key, &is_new)->value;
+}
+
+void map_set(Map *m, const void *key, void *value) {
+    bool is_new;
+    enter(m, key, &is_new)->value = value;
+}
 
 bool map_enter(Map *m, const void *key) {
-    size_t len = m->len;
-    *map_at(m, key) = (void *)(uintptr_t)key;
-    return m->len > len;
+    bool is_new;
+    enter(m, key, &is_new)->value = (void *)(uintptr_t)key;
+    return is_new;
 }
 
 /* Closes the gap at `hole`: an entry further on that could stand there moves into it. */
