@@ -130,11 +130,14 @@ static bool calls_definition(void *g, const Expr *e) {
     return e->kind == EXPR_GLOBAL && e->global == g;
 }
 
-/* Whether the value of e is a function that is written in it, perhaps by a definition that it calls. */
+/* Whether the value of e is a function that is written in it, or a tuple of such, perhaps by a definition that it calls. */
 static bool gives_function(Reader *r, const Expr *e, int depth) {
     enum { DEEPEST = 4 };
     while (e->kind == EXPR_LET)
         e = e->body;
+    for (uint32_t i = 0; e->kind == EXPR_TUPLE && i < e->nargs; i++)
+        if (e->args[i]->kind == EXPR_FN)
+            return true;
     return e->kind == EXPR_FN || e->kind == EXPR_GRAD ||
            (e->kind == EXPR_CALL && depth < DEEPEST && call_makes_function(r, e, depth + 1));
 }
