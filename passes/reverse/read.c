@@ -310,6 +310,11 @@ static bool settle_call(Reader *r, Step *s) {
     if (r->p->why)
         return false;
     Known *callee = k;
+    if (k && functions_are_data(r->p) && !fn_has_own_code(k->fn) &&
+        type_may_be_function(call->type)) {
+        reverse_lack(r->p, "a function comes from outside");
+        return false;
+    }
     if (k && own_is(r->p->ctx, k->fn, GRAD_CUSTOM) && !place_of(r->n, call->a))
         return settle_custom(r, s);
     if (k && own_is(r->p->ctx, k->fn, GRAD_CHECKPOINT)) {
