@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "eval/foreign.h"
+#include "eval/held.h"
 #include "eval/reference/reference.h"
 #include "eval/verify.h"
 
@@ -41,7 +42,9 @@ Interp *interp_new(Env *env, Diags *diags, const InterpOptions *options) {
                            .opt = &in->options.opt,
                            .keeps_derivatives = options->twins,
                            .poll = interp_poll_passes,
-                           .poll_arg = in};
+                           .poll_arg = in,
+                           .find_held = held_find,
+                           .held_by = in};
     in->runner = run_reference;
     in->kept_runner = run_kept_reference;
     in->runner_ctx = in;
@@ -205,6 +208,7 @@ void interp_set_global(Interp *in, Global *g, Value v) {
     Cell *cell = global_cell(in, g);
     cell->value = v;
     cell->set = true;
+    g->values++;
 }
 
 bool interp_get_global(Interp *in, Global *g, Value *out) {

@@ -26,9 +26,14 @@ const char *opt_unknown_pass(const OptOptions *options) {
     return unknown ? unknown : unknown_in(&options->print_after, options->print_after != NULL);
 }
 
+static bool dependency_holds(const Dependency *d) {
+    const Global *g = d->global;
+    return g->value == d->value && g->values == d->values && !g->broken;
+}
+
 bool dependencies_hold(const DependencyVec *deps) {
     for (size_t i = 0; i < deps->len; i++)
-        if (deps->data[i].global->value != deps->data[i].value || deps->data[i].global->broken)
+        if (!dependency_holds(&deps->data[i]))
             return false;
     return true;
 }
@@ -39,7 +44,7 @@ void pass_depend(PassCtx *ctx, Global *g) {
     for (size_t i = 0; i < ctx->deps->len; i++)
         if (ctx->deps->data[i].global == g)
             return;
-    vec_push(ctx->deps, ((Dependency){g, g->value}));
+    vec_push(ctx->deps, ((Dependency){g, g->value, g->values}));
 }
 
 static bool is_left_out(const OptOptions *options, const char *name) {

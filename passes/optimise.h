@@ -48,6 +48,7 @@ void opt_passes(const OptOptions *options, PassVec *out);
 typedef struct Dependency {
     Global *global;
     const Expr *value;
+    uint32_t values; /* of a `let`: Global.values */
 } Dependency;
 typedef VEC(Dependency) DependencyVec;
 bool dependencies_hold(const DependencyVec *deps);

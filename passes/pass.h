@@ -17,6 +17,7 @@ typedef struct Telling {
 } Telling;
 typedef VEC(Telling) TellingVec;
 
+struct HeldFunctions;
 typedef struct PassCtx {
     Env *env;
     Diags *diags;
@@ -31,6 +32,9 @@ typedef struct PassCtx {
     void (*poll)(
         void *arg); /* is called while passes work, and may not come back: Ctrl-C; or NULL */
     void *poll_arg;
+    /* Which functions the value of a `let` holds (reverse/reverse.h); or NULL: nobody knows. */
+    bool (*find_held)(void *held_by, const Global *g, Type *type, struct HeldFunctions *out);
+    void *held_by;
     const OptOptions *opt;       /* of the passes that code goes through (optimise.h) */
     uint64_t applied;            /* applications of passes to code so far */
     bool brought_derivative;     /* what was inlined since it was last cleared takes derivatives */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "eval/held.h"
 #include "eval/launch.h"
 #include "repl/inputs.h"
 #include "repl/prelude.h"
@@ -186,7 +187,9 @@ Session *session_new(const SessionOptions *options) {
                           .check = options->check_core,
                           .opt = &s->options.opt,
                           .poll = interp_poll_passes,
-                          .poll_arg = s->interp};
+                          .poll_arg = s->interp,
+                          .find_held = held_find,
+                          .held_by = s->interp};
     if (options->jit)
         launch_use_jit(s->interp, options->threads, options->jit_cache);
     const char *unknown = opt_unknown_pass(&options->opt);

@@ -456,7 +456,7 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
 bool reverse_is_current(const ReverseCode *code) {
     for (size_t i = 0; i < code->uses.len; i++) {
         const ReverseUse *u = &code->uses.data[i];
-        if (u->global->value != u->value || u->global->broken)
+        if (u->global->value != u->value || u->global->values != u->values || u->global->broken)
             return false;
     }
     return true;

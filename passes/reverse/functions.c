@@ -16,10 +16,22 @@
  * to be the first literal, with w for what that captured.
  *
  * This is done where a program is not taken without it (Functions.taken), and it holds while all functions that get there are
- * literals of the program: one that comes in through a parameter, in data that was captured, or from a plain call, leaves the
- * program to the twins. So in such a program no step is plain that may give a function, and a call that may is one of an
+ * literals of the program, or of a value that it reads: one that comes in through a parameter, in data that was captured, or
+ * from a plain call, leaves the program to the twins. So in such a program no step is plain that may give a function, and a call that may is one of an
  * instance, whether something active reaches it or not: the closures that code makes which was optimised by itself may have
- * captured otherwise. The program is read again until no more literals are found that get into data. */
+ * captured otherwise. The program is read again until no more literals are found that get into data.
+ *
+ * Note [Functions of values]. A function may come from a top-level `let`, `let layers = map(dense, sizes)`. A derivative is
+ * made when it is first asked for, and then such a name has its value, which never changes: so the evaluator looks which
+ * functions there are in it (PassCtx.find_held), of which literals, and with what they captured. A name that is a function is
+ * known as that literal. What is in data is listed as if the program had put it there. What these captured is constant. Code that
+ * runs after passes may have made the closures of copies of what was written: the literal of a closure is that copy, and it
+ * has a constructor of its own, if it was made before that of the other.
+ *
+ * An operator is a closure of a literal of any type, of which one is made for the types of each call that may take it. Other literals of
+ * any type have that where they stand in the value; where nothing says that, the program is left to the twins, as it is where
+ * the name has no value yet, where a reference may hold a function, and where a derivative or what `custom_grad` gave is among
+ * them. A name that has another value since, by Global.values, makes the code outdated as another definition does. */
 #include "passes/reverse/internal.h"
 #include "types/core/check.h"
 
@@ -27,6 +39,8 @@
 typedef struct Function {
     Expr *literal;
     Var *self;
+    Type *type;   /* at which it is in a value, where the literal may be of any type; or NULL */
+    const Op *op; /* the literal is of any type, and stands for this operator; or NULL */
 } Function;
 
 /* What an arm of `apply` binds: f, which is known to be that literal there. */
@@ -37,9 +51,11 @@ typedef struct Arrival {
 
 struct Functions {
     bool taken;
-    Map all;     /* Ctor -> Function: the first literal that was read of those that are copies */
-    Map of_ops;  /* EXPR_OP -> the Ctor of the literals that stand for it */
-    Map in_data; /* Known that gets into data, and its Function, which is one of */
+    Map all;      /* Ctor -> Function: the first literal that was read of those that are copies */
+    Map of_ops;   /* EXPR_OP -> the Ctor of the literals that stand for it */
+    Map held;     /* Symbol: a `let` and a type of it -> what it holds was listed */
+    Map held_ops; /* literals of any type that stand for operators in values */
+    Map in_data;  /* Known that gets into data, and its Function, which is one of */
     VEC(Function *) listed; /* these */
     size_t before;          /* how many of them there were when this reading began */
     bool asked;             /* in this reading: which of them a value is */
@@ -139,6 +155,10 @@ static void note_in_data(Reader *r, const Known *k) {
         return;
     if (!k->captured.len) /* it may be a definition, whose value is a closure of its literal, too */
         function_note(r, k, NULL);
+    if (map_has(&f->held_ops, k->original)) {
+        reverse_lack(r->p, "an operator of any type is handed on");
+        return;
+    }
     const Ctor *ctor = k->original->fn->as_data;
     Function *function = ctor ? map_find(&f->all, ctor) : NULL;
     if (!function || !fn_has_own_code(k->fn)) {
@@ -193,7 +213,7 @@ Expr *function_as_data(Reader *r, Expr *atom) {
 /* ---- which one a value is -------------------------------------------------------------------- */
 
 static bool is_called_so(const Function *f, Type *const *args, uint32_t nargs, Type *result) {
-    const Type *t = type_resolve(f->literal->type);
+    const Type *t = type_resolve(f->type ? f->type : f->literal->type);
     if (t->tag != TY_FN || t->nargs != nargs || !core_types_fit(t->fn.result, result))
         return false;
     for (uint32_t i = 0; i < nargs; i++)
@@ -221,6 +241,38 @@ static Pattern *pattern_of(const Build *b, const Function *function, Arrival *a)
     return p;
 }
 
+/* The operator that a literal of any type stands for, as one of these types; NULL where it does not take them. */
+static Function *operator_at_types(const Function *f, Type *const *args, uint32_t nargs,
+                                   Type *result) {
+    if (nargs != (uint32_t)f->op->nargs)
+        return NULL;
+    Expr *op = expr_op(f->op, NULL, span_none()), **atoms = mem_new_n(Expr *, nargs + 1);
+    Build b = {span_none()};
+    op->type = type_fn((Type **)args, nargs, result, type_pure());
+    Expr *literal = function_of_op(op);
+    for (uint32_t i = 0; i < nargs; i++) {
+        atoms[i] = b_ref(&b, literal->fn->params[i]);
+        if (type_resolve(args[i])->tag == TY_DATA)
+            return NULL;
+    }
+    const char *wrong = NULL;
+    Type *given = core_type_of_call(
+        expr_call_op(f->op, atoms, nargs, attrs_defaults(f->op), result, b.span), &wrong);
+    if (wrong || (given && !core_types_fit(given, result)))
+        return NULL; /* where sizes are not known it may be called */
+    Function *function = mem_new(Function);
+    function->literal = literal;
+    literal->fn->as_data = f->literal->fn->as_data;
+    return function;
+}
+
+static bool has_arm(const Expr *match, const Ctor *ctor) {
+    uint32_t i = 0;
+    while (i < match->narms && match->arms[i].pattern->ctor != ctor)
+        i++;
+    return i < match->narms;
+}
+
 /* match (f) { fn_1(w) => { let f_1 = f; … }, … }: where `result` is NULL ad.own(f_1), else f_1(x, …), called there. */
 static Expr *match_functions(Reader *r, const Build *b, Var *f, Var *const *xs, uint32_t n,
                              Type *result, Span call) {
@@ -235,11 +287,16 @@ static Expr *match_functions(Reader *r, const Build *b, Var *f, Var *const *xs, 
         types[i] = result ? xs[i]->type : args[i];
     for (size_t i = 0; i < functions->listed.len; i++) {
         const Function *function = functions->listed.data[i];
-        if (!is_called_so(function, types, n, result ? result : type_resolve(f->type)->fn.result))
+        Type *gives = result ? result : type_resolve(f->type)->fn.result;
+        if (has_arm(match, function->literal->fn->as_data))
+            continue;
+        if (function->op)
+            function = operator_at_types(function, types, n, gives);
+        if (!function || !is_called_so(function, types, n, gives))
             continue;
         Arrival *a = mem_new(Arrival);
         Pattern *pattern = pattern_of(b, function, a);
-        Var *g = b_var(b, "f", function->literal->type);
+        Var *g = b_var(b, "f", function->type ? function->type : function->literal->type);
         map_set(&functions->arrivals, g, a);
         Expr **given = mem_new_n(Expr *, n + 1), *value;
         for (uint32_t k = 0; result && k < n; k++)
@@ -418,6 +475,74 @@ Expr *function_stored(Reader *r, Expr *atom) {
 
 /* ---- what comes from outside ------------------------------------------------------------------ */
 
+/* A function that a value holds; NULL where it may be of any type there. */
+static Function *function_held(Reader *r, const HeldFunction *held) {
+    Functions *f = r->p->functions;
+    Fn *fn = held->literal->fn;
+    Known *k = known_new(held->literal);
+    bool is_open = !held->type || type_is_open(held->type, true);
+    if (!fn->as_data)
+        give_ctor(r->p->ctx, held->literal, k);
+    fn->keeps_captured |= k->captured.len > 0;
+    if (held->op)
+        map_set(&f->held_ops, held->literal, held->literal);
+    if (is_open && !held->op && type_is_open(held->literal->type, true))
+        return NULL;
+    Function *function = mem_new(Function);
+    function->literal = held->literal;
+    function->self = held->self < k->captured.len ? k->captured.data[held->self] : NULL;
+    if (held->op)
+        function->op = held->op;
+    else if (!map_has(&f->all, fn->as_data))
+        map_set(&f->all, fn->as_data, function);
+    if (is_open || held->op)
+        return function;
+    if (map_find(&f->all, fn->as_data) == function) { /* what reads that literal is of any type */
+        Function *copy = mem_new(Function);
+        *copy = *function;
+        function = copy;
+    }
+    function->type = held->type;
+    return function;
+}
+
+/* Lists the functions that the value of a `let` holds, but for that which it is; false where they are not known. */
+static bool list_held(Reader *r, const Expr *atom) {
+    Functions *f = r->p->functions;
+    const Symbol *name = sym_intern(
+        fmt_text("%p, %s", (const void *)atom->global, type_text(atom->type)));
+    PassCtx *ctx = r->p->ctx;
+    use_global(r->p, atom->global);
+    if (map_has(&f->held, name))
+        return true;
+    HeldFunctions held = {0};
+    if (!ctx->find_held || !ctx->find_held(ctx->held_by, atom->global, atom->type, &held))
+        return false;
+    for (size_t i = 0; i < held.all.len; i++) {
+        Function *function = function_held(r, &held.all.data[i]);
+        if (!function && !held.all.data[i].is_whole)
+            return false;
+        if (function && !held.all.data[i].is_whole)
+            vec_push(&f->listed, function);
+    }
+    map_set(&f->held, name, atom->global);
+    return true;
+}
+
+Known *function_of_let(Reader *r, const Expr *atom) {
+    PassCtx *ctx = r->p->ctx;
+    HeldFunctions held = {0};
+    if (!ctx->find_held || atom->global->kind != GLOBAL_LET || !type_may_be_function(atom->type))
+        return NULL;
+    use_global(r->p, atom->global);
+    if (!ctx->find_held(ctx->held_by, atom->global, NULL, &held) || !held.whole)
+        return NULL;
+    if (r->p->functions->taken && !list_held(r, atom))
+        return NULL;
+    held.whole->fn = known_prepared(r->p, held.whole->original)->fn;
+    return held.whole;
+}
+
 static bool captured_is_known(const Known *k, int depth) {
     enum { DEEPEST = 16 };
     if (depth == DEEPEST)
@@ -443,7 +568,9 @@ void functions_check_source(Program *p, const Known *source) {
 void functions_check_atom(Reader *r, Expr *atom) {
     bool is_global = atom->kind == EXPR_GLOBAL && type_holds_code(atom->type);
     bool is_ctor = atom->kind == EXPR_CTOR && type_resolve(atom->type)->tag == TY_FN;
-    if (r->p->functions->taken && (is_global || is_ctor) && !known_of(r, atom))
+    if (!r->p->functions->taken || !(is_global || is_ctor) || known_of(r, atom))
+        return;
+    if (is_ctor || atom->global->kind != GLOBAL_LET || !list_held(r, atom))
         reverse_lack(r->p, "a function comes from outside");
 }
 

@@ -376,8 +376,8 @@ bool functions_begin(Functions *f);
 void functions_check_source(Program *p, const Known *source);
 /* The same where an atom that is no callee is such a function, or holds one. */
 void functions_check_atom(Reader *r, Expr *atom);
-/* Whether a value of the type may be a function or hold one. */
-bool type_may_be_function(Type *t);
+/* What the value of a `let` is known to be: a function with those that it captured; or NULL. */
+Known *function_of_let(Reader *r, const Expr *atom);
 /* Gives a literal that is read its constructor. self: the variable that it is bound to where it may name itself, or NULL. */
 void function_note(Reader *r, const Known *k, Var *self);
 /* The literal that stands for an operator: of one constructor each time. */

@@ -62,7 +62,7 @@ void use_global(Program *p, Global *g) {
     if (map_has(&p->used, g))
         return;
     map_set(&p->used, g, g);
-    vec_push(&p->code->uses, ((ReverseUse){g, g->value}));
+    vec_push(&p->code->uses, ((ReverseUse){g, g->value, g->values}));
 }
 
 /* Note [Prepared functions]. What is differentiated has gone through the passes: calls of small functions stand
@@ -194,8 +194,10 @@ Known *known_of(Reader *r, Expr *atom) {
     case EXPR_GLOBAL: {
         Global *g = atom->global;
         bool is_code = g->kind == GLOBAL_DEF || g->kind == GLOBAL_LET;
-        if (is_code && !g->broken && g->value && g->value->kind != EXPR_FN)
-            return own_of_global(r, g);
+        if (is_code && !g->broken && g->value && g->value->kind != EXPR_FN) {
+            Known *own = own_of_global(r, g);
+            return own ? own : function_of_let(r, atom);
+        }
         if (!is_code || g->broken || g->by_types || !g->value || g->value->kind != EXPR_FN ||
             !fn_has_own_code(g->value))
             return NULL;

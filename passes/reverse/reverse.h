@@ -78,12 +78,12 @@
  * derivative that was written (own.c).
  *
  * A function that is in data, that a branch or call gives, or that is handed on through a recursion is one of those that
- * the program holds: Note [Functions as data] in functions.c.
+ * the program holds, or that are in the value of a top-level `let`: Note [Functions as data] in functions.c.
  *
  * A reference that is only read and written is the value that it holds: Note [References as values] in references.c.
  *
  * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
- * references that are in data, functions that come from outside in data. */
+ * references that are in data, functions that come in through a parameter or in data that was captured. */
 #ifndef PASSES_REVERSE_H
 #define PASSES_REVERSE_H
 
@@ -93,7 +93,23 @@
 typedef struct ReverseUse {
     Global *global;
     Expr *value;
+    uint32_t values; /* of a `let`: how many it had been given */
 } ReverseUse;
+
+/* A function in the value of a `let`: Note [Functions of values] in functions.c. */
+typedef struct HeldFunction {
+    Expr *literal; /* of its closure, which captured what is free in it, in that order */
+    uint32_t
+        self; /* the number of the captured variable that is the function itself, or as many as there are */
+    const Op *op;  /* it stands for this operator, and the literal is of any type; or NULL */
+    Type *type;    /* where it is in the value, as far as that is known; or NULL */
+    bool is_whole; /* it is the value */
+} HeldFunction;
+typedef struct HeldFunctions {
+    VEC(HeldFunction) all;
+    struct Known *
+        whole; /* the value, where that is a function which is known with those that it captured; or NULL */
+} HeldFunctions;
 
 typedef struct ReverseFamily ReverseFamily;
 typedef struct ReverseCode {
@@ -114,6 +130,8 @@ typedef struct ReverseCode {
     ReverseFamily *family; /* this one keeps the others that were made of `source` */
 } ReverseCode;
 
+/* Whether a value of that type may be a function, or hold one. */
+bool type_may_be_function(Type *t);
 /* fn (x1, …) { op(x1, …) } of an operator that is given as a value; NULL where its arguments are no fixed number. */
 Expr *function_of_op(Expr *e);
 /* A function literal of which it is known which functions its closure captured. captured has one entry for each of its

@@ -44,6 +44,7 @@ typedef struct Global {
     Scheme *scheme;
     Expr *value;        /* NULL for BUILTIN, FREE_VAR */
     Type *size;         /* of a LET of one integer: what it is as a size; else NULL */
+    uint32_t values;    /* of a LET: how many were computed for it so far */
     const char *symbol; /* BUILTIN */
     Span span;
     const char *doc;
