@@ -56,7 +56,19 @@ def grow(n: int32, x: float64, k: fn(float64) -> float64) -> float64 {
 def pick(w: W, d: fn(float64) -> float64) -> fn(float64) -> float64 {
   match (w) { One(f) => f, Two(f, k) => fn (y) { f(y) * k }, Zero => d }
 }
+let gp = (cos, 0.9f64, fn (y: float64) { y * 0.8 });
+let gm = M { run: tanh, k: 0.4 };
+let gw = list[Two(gf, 0.3), One(mk(0.5, 0)), Zero];
+let gk = map(fn (n) { mk(0.8, n) }, range(3));
+let go = twice(hd(gk));
+let gc = { let inner = list[sin, twice(gf)]; Some(fn (y: float64) -> float64 { chain(inner, y) * 0.6 }) };
+let gr = { let h = fn (n: int32, y: float64) -> float64 { if (n == 0) { y } else { h(n - 1, y * 0.9) } }; fn (y: float64) { h(2, y) } };
+let ge = { let r = ref(0.7f64); fn (y: float64) -> float64 { !r * y } };
+let gd = list[deriv(fn (y: float64) -> float64 { y * y * 0.5 })];
 """
+    LISTS = ["gfs", "gk", "gfs", "gk", "Cons(go, gfs)", "Cons(gr, gk)", "gd", "map(twice, gk)"]
+    SINGLE = ["gf", "hd(gfs)", "gp.0", "gp.2", "gm.run", "pick(hd(gw), sin)", "hd(gk)", "go", "gr", "ge", "hd(gd)",
+              "(match (gc) { Some(g) => g, None => sin })", "deriv(go)", "fn (y: float64) { hd(gk)(y) * gm.k }"]
 
     def body(self):
         return self.number(4, ["x"], [])
@@ -89,7 +101,8 @@ def pick(w: W, d: fn(float64) -> float64) -> fn(float64) -> float64 {
         rest = lambda: self.functions(depth - 1, vs, fs)
         scaled = lambda: "map(fn (g) { fn (y: float64) { g(y) * %s } }, %s)" % (self.number(0, vs, fs), rest())
         made = lambda: "map(fn (n) { mk(%s, n) }, range(3))" % self.number(0, vs, fs)
-        return self.one_of(some, some, some, scaled, made, lambda: "Cons(%s, %s)" % (f(), rest()), lambda: "rev(%s)" % rest())
+        there = lambda: self.random.choice(self.LISTS)
+        return self.one_of(some, some, some, there, scaled, made, lambda: "Cons(%s, %s)" % (f(), rest()), lambda: "rev(%s)" % rest())
 
     def function(self, depth, vs, fs):
         if depth <= 0:
@@ -121,7 +134,7 @@ def pick(w: W, d: fn(float64) -> float64) -> fn(float64) -> float64 {
             lambda: "mk(%s, %d)" % (n(), self.random.randrange(3)), lambda: "twice(%s)" % f(), lambda: "iterate(%s, 2)" % f(),
             lambda: "deriv(%s)" % f(), lambda: "id(%s)" % f(),
             lambda: "foldl(fn (f, g) { fn (y: float64) -> float64 { g(f(y)) } }, %s, %s)" % (f(), self.functions(depth - 1, vs, fs)),
-            lambda: self.random.choice(["gf", "hd(gfs)", f(), f()]),
+            lambda: self.random.choice(self.SINGLE), lambda: self.random.choice(self.SINGLE),
             lambda: "pick(%s, %s)" % (self.one_of(lambda: "One(%s)" % f(), lambda: "Two(%s, %s)" % (f(), n()), lambda: "Zero"), f()))
 
 
