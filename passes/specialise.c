@@ -149,6 +149,8 @@ static Var *take_function(Site *s, Expr *fn, const Var *self, const Var *like, i
     VarVec free = {0};
     expr_free_vars(fn, &free);
     vec_push(&s->key, fn_written(fn));
+    vec_push(&s->types,
+             sym_intern(type_text(fn->type))); /* copies of one literal may have several */
     Subst within = {.renames = true};
     Var *made = fresh_like(s, like, depth);
     bool rec = false;
