@@ -8,6 +8,7 @@
  * Retargeting: a closure made by code of one path may be called by code of another. Its captured
  * variables serve both; only the code differs, so the twin's code is found from the closure's, and
  * remembered there. */
+#include "eval/held.h"
 #include "eval/machine.h"
 #include "passes/grad.h"
 #include "passes/reverse/reverse.h"
@@ -114,8 +115,8 @@ enum {
     CAPTURED_KINDS = 16 /* sets of captured functions, for each of which a derivative is made */
 };
 
-/* The function of a closure with those that it captured; NULL where it captured none. base: its function literal. */
-static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
+/* The function of a closure with those that it captured, itself or in data; NULL where it captured none. base: its function literal. */
+static struct Known *known_of_closure(Interp *in, const Closure *c, Expr *base, int depth) {
     if (depth == CAPTURED_DEPTH || (c->code->made && !reverse_is_current(c->code->from)))
         return NULL;
     uint32_t n = c->ncaptured, self = n;
@@ -132,9 +133,14 @@ static struct Known *known_of_closure(const Closure *c, Expr *base, int depth) {
         }
         Expr *fn = inner->fn->fn->base ? inner->fn->fn->base : inner->fn;
         fn = inner->code->made ? inner->code->made->fn : fn;
-        captured[i] = known_of_closure(inner, fn, depth + 1);
+        captured[i] = known_of_closure(in, inner, fn, depth + 1);
     }
-    return any ? reverse_known(base, captured, self) : NULL;
+    const HeldFunctions *held = depth ? NULL : held_by_closure(in, c, code_of_fn(in, base));
+    if (!any && !held)
+        return NULL;
+    struct Known *k = reverse_known(base, captured, self);
+    reverse_known_hold(k, held);
+    return k;
 }
 
 static Code *derive_for(Interp *in, GradKind kind, Expr *base, struct Known *given, Code *code) {
@@ -161,7 +167,7 @@ static Code *code_derived(Interp *in, GradKind kind, Expr *base, const Closure *
     Code *of = code_of_fn(in, base), *any = of->derived[kind];
     if (!any || !reverse_is_current(any->from))
         any = of->derived[kind] = derive_for(in, kind, base, NULL, code);
-    struct Known *given = any->from->lacks_function ? known_of_closure(run, base, 0) : NULL;
+    struct Known *given = any->from->lacks_function ? known_of_closure(in, run, base, 0) : NULL;
     if (any->made || !given)
         return any->made ? any : NULL;
     Code **at = &any->next;

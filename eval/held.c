@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions in the value of a `let`, for a derivative that is made while the program runs: Note [Functions of values] in
+/* The functions in a value that was there before, for a derivative that is made while the program runs: Note [Functions of values] in
  * passes/reverse/functions.c.
  *
  * A value is walked along its type, so that parts in which no function can be are not looked at. It is given up where a
@@ -11,20 +11,21 @@
 #include "passes/grad.h"
 
 enum {
-    MOST_VALUES = 10000, /* that are looked at */
-    DEEPEST = 100,       /* value in value, but for the last parts */
-    KNOWN_DEPTH = 6      /* closures that captured closures */
+    MOST_VALUES = 2000, /* that are looked at */
+    DEEPEST = 100,      /* value in value, but for the last parts */
+    KNOWN_DEPTH = 6     /* closures that captured closures */
 };
 
 typedef struct Finder {
     Interp *in;
     HeldFunctions *out;
-    Map closures; /* that were met */
-    Map found;    /* what was added, by name */
+    Map closures[2]; /* that were met: in data, and as what is known */
+    Map found;       /* what was added, by name */
     uint32_t left;
 } Finder;
 
-static bool find(Finder *f, Value v, Type *type, int depth);
+/* is_known: the value is known as a function, if it is one. */
+static bool find(Finder *f, Value v, Type *type, bool is_known, int depth);
 
 /* Whether the code of a closure is that of its literal, which captured what is free in it. */
 static bool is_as_written(Interp *in, const Closure *c) {
@@ -56,31 +57,33 @@ static bool is_constructor(Interp *in, const Closure *c) {
     return calls && map_find(&in->ctor_values, body->a->ctor) == c;
 }
 
-static void add_function(Finder *f, const Closure *c, Type *type, bool is_whole) {
+static void add_function(Finder *f, const Closure *c, Type *type, bool is_known) {
     Str key = {0};
-    str_printf(&key, "%p %d %s", (void *)c->fn, is_whole, type ? type_text(type) : "");
+    str_printf(&key, "%p %d %s", (void *)c->fn, is_known, type ? type_text(type) : "");
     const Symbol *name = sym_intern(str_text(&key));
     if (!map_enter(&f->found, name))
         return;
     HeldFunction held = {.literal = c->fn,
                          .self = c->ncaptured,
+                         .ncaptured = c->ncaptured,
                          .op = operator_of(f->in, c),
                          .type = type,
-                         .is_whole = is_whole};
+                         .is_known = is_known};
     for (uint32_t i = 0; i < c->ncaptured; i++)
         if (c->captured[i].tag == VAL_CLOSURE && c->captured[i].p == c)
             held.self = i;
     vec_push(&f->out->all, held);
 }
 
-static bool find_closure(Finder *f, Closure *c, Type *type, int depth) {
+static bool find_closure(Finder *f, Closure *c, Type *type, bool is_known, int depth) {
     if (!is_as_written(f->in, c) || is_constructor(f->in, c))
         return false;
-    add_function(f, c, type, !depth);
-    if (!map_enter(&f->closures, c))
+    is_known &= depth < KNOWN_DEPTH;
+    add_function(f, c, type, is_known);
+    if (!map_enter(&f->closures[is_known], c))
         return true;
     for (uint32_t i = 0; i < c->ncaptured; i++)
-        if (!find(f, c->captured[i], c->code->captured[i]->type, depth + 1))
+        if (!find(f, c->captured[i], c->code->captured[i]->type, is_known, depth + 1))
             return false;
     return true;
 }
@@ -98,8 +101,8 @@ static Type *type_of_part(Value v, Type *type, uint32_t i) {
     return type_substitute(ctor->fields[i], decl->params, type->args, type->nargs);
 }
 
-static bool find(Finder *f, Value v, Type *type, int depth) {
-    for (;; depth += !depth) {
+static bool find(Finder *f, Value v, Type *type, bool is_known, int depth) {
+    for (;; is_known = false) {
         if (type && !type_may_be_function(type))
             return true;
         if (!f->left-- || depth > DEEPEST)
@@ -108,7 +111,7 @@ static bool find(Finder *f, Value v, Type *type, int depth) {
         case VAL_SCALAR:
         case VAL_TENSOR:
         case VAL_STRING: return true;
-        case VAL_CLOSURE: return find_closure(f, v.p, type, depth);
+        case VAL_CLOSURE: return find_closure(f, v.p, type, is_known, depth);
         case VAL_REF:
             type = type ? type_resolve(type) : NULL;
             return type && type->tag == TY_REF && !type_may_be_function(type->elem);
@@ -120,7 +123,7 @@ static bool find(Finder *f, Value v, Type *type, int depth) {
         }
         uint32_t n = value_count(v);
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (!find(f, value_part(v, i), type_of_part(v, type, i), depth + 1))
+            if (!find(f, value_part(v, i), type_of_part(v, type, i), false, depth + 1))
                 return false;
         if (!n)
             return true;
@@ -162,5 +165,19 @@ bool held_find(void *interp, const Global *g, Type *type, HeldFunctions *out) {
     if (!v)
         return false;
     out->whole = v->tag == VAL_CLOSURE ? known_of_closure(in, v->p, 0) : NULL;
-    return !type || find(&f, *v, type, 0);
+    return !type || find(&f, *v, type, true, 0);
+}
+
+HeldFunctions *held_by_closure(Interp *in, const Closure *c, const Code *code) {
+    HeldFunctions *held = mem_new(HeldFunctions);
+    Finder f = {.in = in, .out = held, .left = MOST_VALUES};
+    bool any = false;
+    for (uint32_t i = 0; i < c->ncaptured && i < code->ncaptured; i++) {
+        bool is_self = c->captured[i].tag == VAL_CLOSURE && c->captured[i].p == c;
+        if (!is_self && !find(&f, c->captured[i], code->captured[i]->type, true, 1))
+            return NULL;
+    }
+    for (size_t i = 0; i < held->all.len; i++)
+        any |= !held->all.data[i].is_known;
+    return any ? held : NULL;
 }

@@ -16,8 +16,8 @@
  * to be the first literal, with w for what that captured.
  *
  * This is done where a program is not taken without it (Functions.taken), and it holds while all functions that get there are
- * literals of the program, or of a value that it reads: one that comes in through a parameter, in data that was captured, or
- * from a plain call, leaves the program to the twins. So in such a program no step is plain that may give a function, and a call that may is one of an
+ * literals of the program, or of a value that it reads: one that comes in through a parameter or from a plain call leaves the
+ * program to the twins. So in such a program no step is plain that may give a function, and a call that may is one of an
  * instance, whether something active reaches it or not: the closures that code makes which was optimised by itself may have
  * captured otherwise. The program is read again until no more literals are found that get into data.
  *
@@ -26,7 +26,8 @@
  * functions there are in it (PassCtx.find_held), of which literals, and with what they captured. A name that is a function is
  * known as that literal. What is in data is listed as if the program had put it there. What these captured is constant. Code that
  * runs after passes may have made the closures of copies of what was written: the literal of a closure is that copy, and it
- * has a constructor of its own, if it was made before that of the other.
+ * has a constructor of its own, if it was made before that of the other. The function that is differentiated may have captured such
+ * data: then there is code for each set of functions in it (Known.held), as for each set of functions that it captured.
  *
  * An operator is a closure of a literal of any type, of which one is made for the types of each call that may take it. Other literals of
  * any type have that where they stand in the value; where nothing says that, the program is left to the twins, as it is where
@@ -53,7 +54,7 @@ struct Functions {
     bool taken;
     Map all;      /* Ctor -> Function: the first literal that was read of those that are copies */
     Map of_ops;   /* EXPR_OP -> the Ctor of the literals that stand for it */
-    Map held;     /* Symbol: a `let` and a type of it -> what it holds was listed */
+    Map held;     /* Symbol: a `let` and a type of it, or HeldFunctions: these were listed */
     Map held_ops; /* literals of any type that stand for operators in values */
     Map in_data;  /* Known that gets into data, and its Function, which is one of */
     VEC(Function *) listed; /* these */
@@ -506,8 +507,22 @@ static Function *function_held(Reader *r, const HeldFunction *held) {
     return function;
 }
 
+/* Lists the functions that a value holds, but for those that are known; false where one may be anything. */
+static bool list_functions(Reader *r, const HeldFunctions *held) {
+    for (size_t i = 0; i < held->all.len; i++) {
+        Function *function = function_held(r, &held->all.data[i]);
+        const Ctor *ctor = held->all.data[i].literal->fn->as_data;
+        bool is_known = held->all.data[i].is_known;
+        if (ctor->nfields != held->all.data[i].ncaptured || (!function && !is_known))
+            return false;
+        if (!is_known)
+            vec_push(&r->p->functions->listed, function);
+    }
+    return true;
+}
+
 /* Lists the functions that the value of a `let` holds, but for that which it is; false where they are not known. */
-static bool list_held(Reader *r, const Expr *atom) {
+static bool list_of_let(Reader *r, const Expr *atom) {
     Functions *f = r->p->functions;
     const Symbol *name = sym_intern(
         fmt_text("%p, %s", (const void *)atom->global, type_text(atom->type)));
@@ -516,15 +531,9 @@ static bool list_held(Reader *r, const Expr *atom) {
     if (map_has(&f->held, name))
         return true;
     HeldFunctions held = {0};
-    if (!ctx->find_held || !ctx->find_held(ctx->held_by, atom->global, atom->type, &held))
+    if (!ctx->find_held || !ctx->find_held(ctx->held_by, atom->global, atom->type, &held) ||
+        !list_functions(r, &held))
         return false;
-    for (size_t i = 0; i < held.all.len; i++) {
-        Function *function = function_held(r, &held.all.data[i]);
-        if (!function && !held.all.data[i].is_whole)
-            return false;
-        if (function && !held.all.data[i].is_whole)
-            vec_push(&f->listed, function);
-    }
     map_set(&f->held, name, atom->global);
     return true;
 }
@@ -537,11 +546,13 @@ Known *function_of_let(Reader *r, const Expr *atom) {
     use_global(r->p, atom->global);
     if (!ctx->find_held(ctx->held_by, atom->global, NULL, &held) || !held.whole)
         return NULL;
-    if (r->p->functions->taken && !list_held(r, atom))
+    if (r->p->functions->taken && !list_of_let(r, atom))
         return NULL;
     held.whole->fn = known_prepared(r->p, held.whole->original)->fn;
     return held.whole;
 }
+
+static bool may_hold_function(Type *t) { return type_holds_code(t) || type_is_open(t, false); }
 
 static bool captured_is_known(const Known *k, int depth) {
     enum { DEEPEST = 16 };
@@ -550,7 +561,7 @@ static bool captured_is_known(const Known *k, int depth) {
     for (uint32_t i = 0; i < k->captured.len; i++) {
         const Known *of = k->known[i];
         bool ok = of ? of == k || captured_is_known(of, depth + 1)
-                     : !type_holds_code(k->captured.data[i]->type);
+                     : !may_hold_function(k->captured.data[i]->type);
         if (!ok)
             return false;
     }
@@ -558,9 +569,15 @@ static bool captured_is_known(const Known *k, int depth) {
 }
 
 void functions_check_source(Program *p, const Known *source) {
+    Reader r = {NULL, p, NULL};
+    const HeldFunctions *held = p->functions->taken && p->code->given ? p->code->given->held : NULL;
     bool ok = captured_is_known(source, 0);
+    if (held && !ok) {
+        ok = map_has(&p->functions->held, held) || list_functions(&r, held);
+        map_set(&p->functions->held, held, (void *)held);
+    }
     for (uint32_t i = 0; i < source->fn->fn->nparams; i++)
-        ok &= !type_holds_code(source->fn->fn->params[i]->type);
+        ok &= !may_hold_function(source->fn->fn->params[i]->type);
     if (p->functions->taken && !ok)
         reverse_lack(p, "a function comes from outside");
 }
@@ -570,7 +587,7 @@ void functions_check_atom(Reader *r, Expr *atom) {
     bool is_ctor = atom->kind == EXPR_CTOR && type_resolve(atom->type)->tag == TY_FN;
     if (!r->p->functions->taken || !(is_global || is_ctor) || known_of(r, atom))
         return;
-    if (is_ctor || atom->global->kind != GLOBAL_LET || !list_held(r, atom))
+    if (is_ctor || atom->global->kind != GLOBAL_LET || !list_of_let(r, atom))
         reverse_lack(r->p, "a function comes from outside");
 }
 

@@ -16,8 +16,10 @@ typedef struct Known {
     Expr *original;  /* before them: of which the closure is made */
     VarVec captured; /* in the order of its closure */
     struct Known *
-        *known;    /* what each captured variable is known to be, itself for recursion; or NULL */
-    bool *active;  /* of each captured variable */
+        *known;   /* what each captured variable is known to be, itself for recursion; or NULL */
+    bool *active; /* of each captured variable */
+    const HeldFunctions
+        *held;     /* of a function that is differentiated: by data that it captured; or NULL */
     Global *plain; /* by which it is called where nothing is active, if it captured nothing */
 } Known;
 

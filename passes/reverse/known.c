@@ -24,6 +24,8 @@ Known *reverse_known(Expr *fn, Known *const *captured, uint32_t self) {
     return k;
 }
 
+void reverse_known_hold(Known *k, const HeldFunctions *held) { k->held = held; }
+
 /* The same function with nothing active in what it captured. */
 Known *known_inactive(const Known *k) {
     Known *made = known_new(k->fn);
@@ -44,10 +46,31 @@ bool known_captured_any(const Known *k) {
 
 bool reverse_known_is(const Known *a, const Known *b) { return known_equal(a, b); }
 
+static bool is_held(const HeldFunctions *in, const HeldFunction *f) {
+    for (size_t i = 0; i < in->all.len; i++) {
+        const HeldFunction *g = &in->all.data[i];
+        bool same = g->literal == f->literal && g->self == f->self && g->is_known == f->is_known &&
+                    g->op == f->op && !g->type == !f->type;
+        if (same && (!g->type || strcmp(type_text(g->type), type_text(f->type)) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Whether both hold the same functions, however many of each. */
+static bool hold_same(const HeldFunctions *a, const HeldFunctions *b) {
+    if (a == b || !a || !b || a->all.len != b->all.len)
+        return a == b;
+    for (size_t i = 0; i < a->all.len; i++)
+        if (!is_held(b, &a->all.data[i]))
+            return false;
+    return true;
+}
+
 bool known_equal(const Known *a, const Known *b) {
     if (a == b)
         return true;
-    if (!a || !b || a->fn != b->fn)
+    if (!a || !b || a->fn != b->fn || !hold_same(a->held, b->held))
         return false;
     for (uint32_t i = 0; i < a->captured.len; i++) {
         bool self_a = a->known[i] == a, self_b = b->known[i] == b;

@@ -78,12 +78,13 @@
  * derivative that was written (own.c).
  *
  * A function that is in data, that a branch or call gives, or that is handed on through a recursion is one of those that
- * the program holds, or that are in the value of a top-level `let`: Note [Functions as data] in functions.c.
+ * the program holds, or that are in the value of a top-level `let` or in data that was captured: Note [Functions as data] in
+ * functions.c.
  *
  * A reference that is only read and written is the value that it holds: Note [References as values] in references.c.
  *
  * What is not taken keeps the twins (Note [Twins] in passes/grad.h), decided before anything runs: active values in
- * references that are in data, functions that come in through a parameter or in data that was captured. */
+ * references that are in data, functions that come in through a parameter or in a reference. */
 #ifndef PASSES_REVERSE_H
 #define PASSES_REVERSE_H
 
@@ -101,9 +102,10 @@ typedef struct HeldFunction {
     Expr *literal; /* of its closure, which captured what is free in it, in that order */
     uint32_t
         self; /* the number of the captured variable that is the function itself, or as many as there are */
-    const Op *op;  /* it stands for this operator, and the literal is of any type; or NULL */
-    Type *type;    /* where it is in the value, as far as that is known; or NULL */
-    bool is_whole; /* it is the value */
+    const Op *op; /* it stands for this operator, and the literal is of any type; or NULL */
+    Type *type;   /* where it is in the value, as far as that is known; or NULL */
+    uint32_t ncaptured;
+    bool is_known; /* it is the value, or one that such a function captured */
 } HeldFunction;
 typedef struct HeldFunctions {
     VEC(HeldFunction) all;
@@ -138,6 +140,8 @@ Expr *function_of_op(Expr *e);
  * free variables, in their order (expr_free_vars): NULL where the value is no function that was written down. self: the
  * number of the variable that is the function itself, or one that none has. */
 struct Known *reverse_known(Expr *fn, struct Known *const *captured, uint32_t self);
+/* Adds what the data holds that the closure captured. */
+void reverse_known_hold(struct Known *k, const HeldFunctions *held);
 /* Whether two such literals are the same with the same functions captured. NULL: nothing is known. */
 bool reverse_known_is(const struct Known *a, const struct Known *b);
 /* The derivative (GRAD_GRAD, GRAD_VJP, GRAD_JVP or GRAD_DERIV) of a function literal, whose captured variables are

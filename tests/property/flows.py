@@ -207,10 +207,22 @@ def loud(x: float64) -> float64 { count := !count + 1; x }
         return self.one_of(*makers)
 
 
+def captured_program(draw, way, point):
+    """A derivative of a function that captured a list and a record, for two of each."""
+    draw.LISTS, draw.SINGLE = draw.LISTS + ["hs"] * 8, draw.SINGLE + ["hm.run", "hd(hs)"] * 6
+    top = "def top(hs: List[fn(float64) -> float64], hm: M) { %s%s }\n" % (
+        way % ("fn (x: float64) -> float64 { %s * hm.k }" % draw.body()), point)
+    lists = draw.random.sample(["gfs", "gk", "list[sin]", "Cons(go, gfs)", "list[fn (y: float64) { y * 0.3 }, gr]", "gd"], 2)
+    records = draw.random.sample(["gm", "M { run: sin, k: 0.5 }", "M { run: go, k: 0.2 }"], 2)
+    return draw.HEAD + top + "".join("top(%s, %s)\n" % call for call in zip(lists + lists[:1], records + records[:1]))
+
+
 def program(seed):
     draw = (References if seed % 2 else Functions)(seed)
     way = draw.random.choice(WAYS)
     point = "(%s, %s)" % (POINT, DIRECTION) if way.startswith("jvp") else "(%s)" % POINT
+    if seed % 6 == 0:
+        return captured_program(draw, way, point)
     shown = "!count\n!far\n" if seed % 2 else ""
     return draw.HEAD + way % ("fn (x: float64) -> float64 { %s }" % draw.body()) + point + "\n" + shown
 
@@ -241,7 +253,7 @@ def main():
         for seed, wrong in zip(seeds, pool.map(lambda seed: judge(relay, folder, seed), seeds)):
             if wrong:
                 failed += 1
-                print("program %d: %s\n%s" % (seed, wrong, program(seed).split("\n")[-4 if seed % 2 else -2]))
+                print("program %d: %s\n%s" % (seed, wrong, program(seed).split("\n")[-4 if seed % 2 else -5 if seed % 6 == 0 else -2]))
     print("%d passed, %d failed, 0 skipped" % (len(seeds) - failed, failed))
     sys.exit(1 if failed else 0)
 
