@@ -165,7 +165,7 @@ bool held_find(void *interp, const Global *g, Type *type, HeldFunctions *out) {
     if (!v)
         return false;
     out->whole = v->tag == VAL_CLOSURE ? known_of_closure(in, v->p, 0) : NULL;
-    return !type || find(&f, *v, type, true, 0);
+    return !type || find(&f, *v, type, out->whole != NULL, 0);
 }
 
 HeldFunctions *held_by_closure(Interp *in, const Closure *c, const Code *code) {

@@ -280,7 +280,9 @@ static Expr *match_functions(Reader *r, const Build *b, Var *f, Var *const *xs, 
     Functions *functions = r->p->functions;
     Build at = {call};
     Expr *match = expr_new(EXPR_MATCH, result ? result : f->type, b->span);
-    Type *const *args = type_resolve(f->type)->args;
+    const Type *of = type_resolve(f->type);
+    Type *const *args = of->args;
+    Type *gives = result || of->tag != TY_FN ? result : of->fn.result;
     match->a = b_ref(b, f);
     match->arms = mem_new_n(Arm, functions->listed.len + 1);
     Type **types = mem_new_n(Type *, n + 1);
@@ -288,8 +290,7 @@ static Expr *match_functions(Reader *r, const Build *b, Var *f, Var *const *xs, 
         types[i] = result ? xs[i]->type : args[i];
     for (size_t i = 0; i < functions->listed.len; i++) {
         const Function *function = functions->listed.data[i];
-        Type *gives = result ? result : type_resolve(f->type)->fn.result;
-        if (has_arm(match, function->literal->fn->as_data))
+        if (!gives || has_arm(match, function->literal->fn->as_data))
             continue;
         if (function->op)
             function = operator_at_types(function, types, n, gives);
@@ -358,8 +359,13 @@ static Global *global_for(Reader *r, const char *name, Type *of, Type *const *ar
     return g;
 }
 
+static bool list_of_let(Reader *r, const Expr *atom);
+
 bool function_apply(Reader *r, Expr *call) {
-    if (!r->p->functions->taken || call->a->kind != EXPR_VAR || call->mode || call->drop)
+    if (!r->p->functions->taken || call->mode || call->drop)
+        return false;
+    bool is_let = call->a->kind == EXPR_GLOBAL && call->a->global->kind == GLOBAL_LET;
+    if (call->a->kind != EXPR_VAR && !(is_let && list_of_let(r, call->a)))
         return false;
     uint32_t n = call->nargs;
     bool open = type_is_open(call->type, false);
