@@ -275,11 +275,38 @@ static Expr *with_plan(const Loop *l, Expr *loop) {
     return block_end(&block, expr_if(b_proj(&l->b, plan, 0), call, loop, l->result, l->b.span));
 }
 
+/* Whether all tensors in the type have as many rows, a number that is known; *n is -1 before the first. */
+static bool find_rows(Type *t, int64_t *n) {
+    uint32_t rank;
+    Type **dims;
+    int64_t rows;
+    t = type_resolve(t);
+    if (t->tag == TY_TUPLE) {
+        for (uint32_t i = 0; i < t->nargs; i++)
+            if (!find_rows(t->args[i], n))
+                return false;
+        return true;
+    }
+    if (t->tag != TY_TENSOR || !type_get_rank(t, &rank, &dims) || !rank ||
+        !type_get_int(dims[0], &rows) || rows > INT32_MAX || (*n >= 0 && *n != rows))
+        return false;
+    *n = rows;
+    return true;
+}
+
+static Expr *number_of_rows(const Loop *l) {
+    int64_t n = -1;
+    bool known = true;
+    for (uint32_t i = 0; i < l->n && known; i++)
+        known = find_rows(l->params[i]->type, &n);
+    return known && n >= 0 ? expr_int(n, DT_I32, l->b.span)
+                           : call_builtin(l, "vmap.size", args_of(tuple_of_params(l), NULL, NULL),
+                                          1, type_scalar(DT_I32));
+}
+
 static Expr *make_loop(Loop *l) {
     Block block = {.b = &l->b};
-    Expr *n = block_let(&block, "n",
-                        call_builtin(l, "vmap.size", args_of(tuple_of_params(l), NULL, NULL), 1,
-                                     type_scalar(DT_I32)));
+    Expr *n = block_let(&block, "n", number_of_rows(l));
     bool flat = is_flat(l->row);
     for (uint32_t i = 0; i < l->n; i++)
         flat &= is_flat(l->rows[i]);

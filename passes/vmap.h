@@ -6,7 +6,7 @@
  * becomes ordinary Relay. Where its arguments and results are tensors and tuples of them, that is
  *
  *   vmap(f)   becomes   fn (x, y) {
- *                         let n = vmap.size((x, y));
+ *                         let n = vmap.size((x, y));      a number, where the types say it
  *                         if n == 0 { <a result without rows> }
  *                         else {
  *                           let rows = map(fn (i) { f(x[i], (y.0[i], y.1[i])) }, range(n));
