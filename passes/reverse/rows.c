@@ -8,9 +8,8 @@
  *   let plan = vmap.plan(f, (x, y));      reads    let rows = fn (x, y) { <f at all rows> };
  *   if plan.0 { plan.1(x, y) } …                   rows(x, y)
  *
- * The code is that of the run: made of the function as it was written, and of the types that the run finds. Where there is none,
- * the loop is read. Elsewhere the run
- * decides, and a tape follows it. */
+ * The code is that of the run: made of the function as it was written, and of the types that the run finds. Where there is
+ * none, the loop is read. Elsewhere the run decides, and a tape follows it. */
 #include "passes/effects.h"
 #include "passes/inline.h"
 #include "passes/reverse/internal.h"
