@@ -124,15 +124,19 @@ static LLVMValueRef fold(Emit *e, Frame *par) {
     return a[0];
 }
 
-static void scan_step(Emit *e, Frame *f, LLVMValueRef *acc, bool vec) {
+/* Takes one step and gives its result. */
+static LLVMValueRef scan_value(Emit *e, Frame *f, LLVMValueRef *acc, bool vec) {
     const Recipe *r = e->r;
-    DType t = r->acc_type;
     emit_code(e, f, r->body, e->body_dep, r->nbody);
     Val v = f->vals[r->results[0]];
-    LLVMValueRef x = vec ? emit_vector_of(e, f, v) : v.v;
-    LLVMValueRef next = emit_combine(e, r->combine, t, *acc, x);
-    emit_store(e, f, r->noperands, (Val){.v = r->last ? *acc : next, .vec = vec}, t);
-    *acc = next;
+    LLVMValueRef x = vec ? emit_vector_of(e, f, v) : v.v, before = *acc;
+    *acc = emit_combine(e, r->combine, r->acc_type, before, x);
+    return r->last ? before : *acc;
+}
+
+static void scan_step(Emit *e, Frame *f, LLVMValueRef *acc, bool vec) {
+    LLVMValueRef v = scan_value(e, f, acc, vec);
+    emit_store(e, f, e->r->noperands, (Val){.v = v, .vec = vec}, e->r->acc_type);
 }
 
 /* out[offset] = combine(out[offset], value) */
@@ -204,33 +208,87 @@ void emit_scalar_form(Emit *e) {
     }
 }
 
-/* Lanes along the last but one axis; the scan along the last is a loop with a vector carried. */
-void emit_scan_lanes(Emit *e) {
+/* Steps of the scan, as many as there are lanes, of which results lie one after the other: squares are turned in
+ * registers on their way from and to memory, since gathering and scattering elements took twenty times as long. */
+static void scan_square(Emit *e, const Frame *block, int scan, LLVMValueRef first,
+                        LLVMValueRef *acc) {
     const Recipe *r = e->r;
-    DType t = r->acc_type;
-    int scan = e->sig->npar - 1, v = scan - 1, lanes = 16;
-    Frame f;
-    emit_frame_init(e, &f);
-    Loop loops[RECIPE_MAX_AXES], blocks;
-    for (int a = 0; a < v; a++) {
-        emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, NULL, 0);
-        emit_frame_enter(e, &f, a, loops[a].i);
+    int lanes = block->lanes, out = r->noperands;
+    Frame *f = emit_alloc(e, sizeof *f * (size_t)lanes);
+    Val *vals = emit_alloc(e, sizeof *vals * (size_t)lanes);
+    LLVMValueRef *vectors = emit_alloc(e, sizeof *vectors * (size_t)lanes);
+    for (int k = 0; k < lanes; k++) {
+        emit_frame_copy(e, &f[k], block);
+        emit_frame_enter(e, &f[k], scan, LLVMBuildAdd(e->b, first, emit_int(e, k), ""));
     }
-    emit_loop_begin(e, &blocks, emit_int(e, 0), e->extent[v], lanes, true, NULL, 0);
-    emit_frame_enter(e, &f, v, blocks.i);
-    f.vaxis = v;
-    f.lanes = lanes;
-    f.mask = emit_mask(e, LLVMBuildSub(e->b, e->extent[v], blocks.i, ""), lanes);
-    emit_hoist(e, &f, r->body, e->body_dep, r->nbody, 1u << scan);
-    LLVMValueRef acc = emit_splat(e, emit_unit(e, r->combine, t), lanes);
-    Strips strips;
-    emit_strips_begin(e, &strips, e->extent[scan], 1, true, &acc, 1);
+    for (int i = 0; i < r->nbody; i++) {
+        int p = r->body[i].a;
+        if (r->body[i].op != SC_LOAD || f[0].loaded[p] ||
+            !emit_lies_along(e, p, scan, block->vaxis))
+            continue;
+        emit_load_turned(e, f, lanes, p, NULL, NULL, vectors);
+        for (int k = 0; k < lanes; k++)
+            f[k].loaded[p] = vectors[k];
+    }
+    for (int k = 0; k < lanes; k++)
+        vals[k] = (Val){.v = scan_value(e, &f[k], acc, true), .vec = true};
+    emit_store_turned(e, f, lanes, out, vals, r->acc_type, NULL);
+}
+
+/* The scans of one vector of places. */
+static void scan_block(Emit *e, Frame *f, int scan) {
+    const Recipe *r = e->r;
+    LLVMValueRef acc = emit_splat(e, emit_unit(e, r->combine, r->acc_type), f->lanes);
+    LLVMValueRef n = e->extent[scan], full = emit_int(e, 0);
+    Loop rest;
     Frame g;
-    emit_frame_copy(e, &g, &f);
+    emit_hoist(e, f, r->body, e->body_dep, r->nbody, 1u << scan);
+    if (emit_lies_along(e, r->noperands, scan, f->vaxis)) {
+        Strips squares;
+        full = LLVMBuildAnd(e->b, n, emit_int(e, -f->lanes), "");
+        emit_strips_begin(e, &squares, full, f->lanes, false, &acc, 1);
+        scan_square(e, f, scan, squares.inner.i, &acc);
+        emit_strips_end(e, &squares, &acc);
+        emit_loop_begin(e, &rest, full, n, 1, false, &acc, 1);
+        emit_frame_copy(e, &g, f);
+        emit_frame_enter(e, &g, scan, rest.i);
+        scan_step(e, &g, &acc, true);
+        emit_loop_end(e, &rest, &acc);
+        return;
+    }
+    Strips strips;
+    emit_strips_begin(e, &strips, n, 1, true, &acc, 1);
+    emit_frame_copy(e, &g, f);
     emit_frame_enter(e, &g, scan, strips.inner.i);
     scan_step(e, &g, &acc, true);
     emit_strips_end(e, &strips, &acc);
-    emit_loop_end(e, &blocks, NULL);
+}
+
+/* Lanes along the last but one axis; the scan along the last is a loop with a vector carried. */
+void emit_scan_lanes(Emit *e) {
+    int scan = e->sig->npar - 1, v = scan - 1, lanes = emit_pick_lanes(e, v);
+    if (lanes > 16)
+        lanes = 16;
+    LLVMValueRef n = e->extent[v], full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
+    Frame root, f;
+    emit_frame_init(e, &root);
+    Loop loops[RECIPE_MAX_AXES], blocks;
+    for (int a = 0; a < v; a++) {
+        emit_loop_begin(e, &loops[a], emit_int(e, 0), e->extent[a], 1, true, NULL, 0);
+        emit_frame_enter(e, &root, a, loops[a].i);
+    }
+    root.vaxis = v;
+    root.lanes = lanes;
+    for (int edge = 0; edge < 2; edge++) {
+        LLVMValueRef zero = emit_int(e, 0);
+        emit_loop_begin(e, &blocks, edge ? full : zero, edge ? n : full, lanes, false, NULL, 0);
+        emit_frame_copy(e, &f, &root);
+        emit_frame_enter(e, &f, v, blocks.i);
+        if (edge)
+            f.mask = emit_mask(e, LLVMBuildSub(e->b, n, blocks.i, ""), lanes);
+        scan_block(e, &f, scan);
+        emit_loop_end(e, &blocks, NULL);
+    }
     for (int a = v; a-- > 0;)
         emit_loop_end(e, &loops[a], NULL);
 }

@@ -20,7 +20,7 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed, tabled, few, few_maps, cut, cut_rows, unrolled;
+static int packed, tabled, few, few_maps, cut, cut_rows, unrolled, squares;
 
 static void count_forms(Jit *jit, const Launch *l) {
     JitPlan plan;
@@ -32,6 +32,9 @@ static void count_forms(Jit *jit, const Launch *l) {
     cut += is_cut;
     cut_rows += is_cut && plan.sig.rows == 1;
     unrolled += (plan.sig.flags & SIG_UNROLL) != 0;
+    int scan = plan.naxes - 1;
+    squares += plan.sig.form == FORM_LANES && plan.extent[scan] >= 16 &&
+               plan.sig.unit[l->r.noperands] >> scan & 1;
 }
 
 /* As jit_run, by panels made before where the recipe reads an operand in panels. */
@@ -186,7 +189,10 @@ TEST(long_products) {
     CHECK(cut_rows > 0 || check_share(36) < 20);
 }
 TEST(rows) { rounds(RECIPE_ROWS, ROWS, 240); }
-TEST(scan) { rounds(RECIPE_SCAN, ANY, 200); }
+TEST(scan) {
+    rounds(RECIPE_SCAN, ANY, 200);
+    CHECK(squares > 0 || check_share(200) < 100);
+}
 TEST(scatter) { rounds(RECIPE_SCATTER, ANY, 200); }
 
 /* ---- the cache, interrupts, threads ---------------------------------------------------------- */
