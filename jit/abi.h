@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 12,      /* changes with anything in this file and with generated code */
+    JIT_ABI = 13,      /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
@@ -42,9 +42,10 @@ enum {
     SIG_EDGE = 4,  /* … is less than one tile */
     SIG_CUT =
         8, /* TILE: the reduction is done in parts of JIT_CUT steps, the sums kept in the output */
-    SIG_UNROLL = 16, /* TILE: its loop takes JIT_UNROLL steps a turn */
+    SIG_UNROLL = 16, /* its loop takes JIT_UNROLL steps (TILE) or vectors (MAP) a turn */
 };
 enum { JIT_CUT = 64, JIT_CUT_ROW = 16, JIT_UNROLL = 4 }; /* JIT_CUT_ROW: of tiles of one row */
+enum { JIT_SHORT_BODY = 64 }; /* instructions; MAP: longer ones are masked everywhere */
 
 /* What a kernel is compiled for beside its recipe. Loop axes are the recipe's, merged and permuted;
  * reduction axes keep their order. */

@@ -4,13 +4,27 @@
  * tail is a loop of single elements. FORM_SWAP: see Note [Turned operands]. */
 #include "jit/emit.h"
 
-enum { SHORT_BODY = 64 };
-
 static void body_and_stores(Emit *e, Frame *f) {
     const Recipe *r = e->r;
     emit_code(e, f, r->body, e->body_dep, r->nbody);
     for (int k = 0; k < r->noutputs; k++)
         emit_store(e, f, e->out + k, f->vals[r->results[k]], emit_result_type(e, k));
+}
+
+/* So many whole vectors from place `first` on, which take each instruction together. */
+static void several_vectors(Emit *e, const Frame *row, int v, LLVMValueRef first, int turn) {
+    const Recipe *r = e->r;
+    Frame *f = emit_alloc(e, sizeof *f * (size_t)turn);
+    for (int k = 0; k < turn; k++) {
+        LLVMValueRef by = emit_int(e, k * row->lanes);
+        emit_frame_copy(e, &f[k], row);
+        emit_frame_enter(e, &f[k], v, LLVMBuildAdd(e->b, first, by, ""));
+    }
+    for (int i = 0; i < r->nbody; i++)
+        for (int k = 0; k < turn; k++)
+            emit_instr(e, &f[k], r->body, e->body_dep, i);
+    for (int k = 0; k < turn; k++)
+        body_and_stores(e, &f[k]);
 }
 
 void emit_map_row(Emit *e, Frame *row, int v) {
@@ -24,7 +38,7 @@ void emit_map_row(Emit *e, Frame *row, int v) {
     emit_hoist(e, row, r->body, e->body_dep, r->nbody, 1u << v);
 
     Strips strips;
-    if (masks && r->nbody > SHORT_BODY) {
+    if (masks && r->nbody > JIT_SHORT_BODY) {
         emit_strips_begin(e, &strips, n, lanes, true, NULL, 0);
         emit_frame_copy(e, &f, row);
         emit_frame_enter(e, &f, v, strips.inner.i);
@@ -32,12 +46,19 @@ void emit_map_row(Emit *e, Frame *row, int v) {
         body_and_stores(e, &f);
         emit_strips_end(e, &strips, NULL);
     } else {
-        LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
-        emit_strips_begin(e, &strips, full, lanes, false, NULL, 0);
-        emit_frame_copy(e, &f, row);
-        emit_frame_enter(e, &f, v, strips.inner.i);
-        body_and_stores(e, &f);
+        int turn = e->sig->flags & SIG_UNROLL ? JIT_UNROLL : 1, wide = turn * lanes;
+        LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -wide), "");
+        emit_strips_begin(e, &strips, full, wide, false, NULL, 0);
+        several_vectors(e, row, v, strips.inner.i, turn);
         emit_strips_end(e, &strips, NULL);
+        if (turn > 1 && !masks) {
+            Loop whole;
+            LLVMValueRef begin = full;
+            full = LLVMBuildAnd(e->b, n, emit_int(e, -lanes), "");
+            emit_loop_begin(e, &whole, begin, full, lanes, false, NULL, 0);
+            several_vectors(e, row, v, whole.i, 1);
+            emit_loop_end(e, &whole, NULL);
+        }
         Loop tail;
         emit_loop_begin(e, &tail, full, n, masks ? lanes : 1, false, NULL, 0);
         emit_frame_copy(e, &f, row);

@@ -20,7 +20,7 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed, tabled, few, few_maps, cut, cut_rows, unrolled, squares;
+static int packed, tabled, few, few_maps, cut, cut_rows, unrolled, together, squares;
 
 static void count_forms(Jit *jit, const Launch *l) {
     JitPlan plan;
@@ -31,7 +31,10 @@ static void count_forms(Jit *jit, const Launch *l) {
     bool is_cut = plan.sig.flags & SIG_CUT;
     cut += is_cut;
     cut_rows += is_cut && plan.sig.rows == 1;
-    unrolled += (plan.sig.flags & SIG_UNROLL) != 0;
+    bool is_unrolled = plan.sig.flags & SIG_UNROLL;
+    unrolled += is_unrolled && plan.sig.form == FORM_TILE;
+    together += is_unrolled && plan.sig.form == FORM_MAP &&
+                plan.extent[plan.naxes - 1] >= plan.sig.vbytes;
     int scan = plan.naxes - 1;
     squares += plan.sig.form == FORM_LANES && plan.extent[scan] >= 16 &&
                plan.sig.unit[l->r.noperands] >> scan & 1;
@@ -168,6 +171,7 @@ static void rounds(RecipeKind kind, Draw draw, int n) {
 TEST(map) {
     rounds(RECIPE_MAP, ANY, 480);
     CHECK(few_maps > 0 || check_share(480) < 100);
+    CHECK(together > 0 || check_share(480) < 100);
 }
 TEST(reduce) {
     rounds(RECIPE_REDUCE, ANY, 480);
