@@ -453,11 +453,4 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     return code;
 }
 
-bool reverse_is_current(const ReverseCode *code) {
-    for (size_t i = 0; i < code->uses.len; i++) {
-        const ReverseUse *u = &code->uses.data[i];
-        if (u->global->value != u->value || u->global->values != u->values || u->global->broken)
-            return false;
-    }
-    return true;
-}
+bool reverse_is_current(const ReverseCode *code) { return dependencies_hold(&code->uses); }

@@ -85,7 +85,7 @@ void use_global(Program *p, Global *g) {
     if (map_has(&p->used, g))
         return;
     map_set(&p->used, g, g);
-    vec_push(&p->code->uses, ((ReverseUse){g, g->value, g->values}));
+    vec_push(&p->code->uses, ((Dependency){g, g->value, g->values}));
 }
 
 /* Note [Prepared functions]. What is differentiated has gone through the passes: calls of small functions stand

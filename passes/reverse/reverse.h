@@ -90,13 +90,6 @@
 
 #include "passes/pass.h"
 
-/* A global that a derivative was made from, as it was then. */
-typedef struct ReverseUse {
-    Global *global;
-    Expr *value;
-    uint32_t values; /* of a `let`: how many it had been given */
-} ReverseUse;
-
 /* A function in the value of a `let`: Note [Functions of values] in functions.c. */
 typedef struct HeldFunction {
     Expr *literal; /* of its closure, which captured what is free in it, in that order */
@@ -128,7 +121,7 @@ typedef struct ReverseCode {
     uint32_t rounds; /* in which its functions were made */
     GradKind kind;
     Expr *source;
-    VEC(ReverseUse) uses;
+    DependencyVec uses;    /* what it was made from */
     ReverseFamily *family; /* this one keeps the others that were made of `source` */
 } ReverseCode;
 
