@@ -408,8 +408,8 @@ Expr *body_of_call(Expr *fn, const Expr *call);
  * of it; NULL: the call stays. */
 Expr *inline_made(Reader *r, Expr *call);
 /* Whether a definition is called that gives a function which is written in it, as `def layer(w) { fn (x) { … } }` does, or
- * in another one of these; depth: through how many that was found. */
-bool call_makes_function(Reader *r, const Expr *call, int depth);
+ * in another one of these. */
+bool call_makes_function(const Expr *call);
 /* The side of an `if` that runs where its condition compares numbers that are known; else NULL. */
 Expr *known_arm(const Instance *n, const Expr *e);
 /* Whether the function that is differentiated is known. */

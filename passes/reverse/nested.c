@@ -130,8 +130,18 @@ static bool calls_definition(void *g, const Expr *e) {
     return e->kind == EXPR_GLOBAL && e->global == g;
 }
 
+static bool gives_function(const Expr *e, int depth);
+
+/* What that asks of a call, through so many others. */
+static bool makes_function(const Expr *call, int depth) {
+    const Global *g = call->a->kind == EXPR_GLOBAL ? call->a->global : NULL;
+    Expr *fn = g && g->kind == GLOBAL_DEF && !g->broken && !g->by_types ? g->value : NULL;
+    return fn && fn->kind == EXPR_FN && fn_has_own_code(fn) &&
+           gives_function(fn->fn->body, depth) && !expr_any(fn, calls_definition, call->a->global);
+}
+
 /* Whether the value of e is a function that is written in it, or a tuple of such, perhaps by a definition that it calls. */
-static bool gives_function(Reader *r, const Expr *e, int depth) {
+static bool gives_function(const Expr *e, int depth) {
     enum { DEEPEST = 4 };
     while (e->kind == EXPR_LET)
         e = e->body;
@@ -139,14 +149,10 @@ static bool gives_function(Reader *r, const Expr *e, int depth) {
         if (e->args[i]->kind == EXPR_FN)
             return true;
     return e->kind == EXPR_FN || e->kind == EXPR_GRAD ||
-           (e->kind == EXPR_CALL && depth < DEEPEST && call_makes_function(r, e, depth + 1));
+           (e->kind == EXPR_CALL && depth < DEEPEST && makes_function(e, depth + 1));
 }
 
-bool call_makes_function(Reader *r, const Expr *call, int depth) {
-    Known *k = call->a->kind == EXPR_GLOBAL ? known_of(r, call->a) : NULL;
-    return k && fn_has_own_code(k->fn) && gives_function(r, k->fn->fn->body, depth) &&
-           !expr_any(k->fn, calls_definition, call->a->global);
-}
+bool call_makes_function(const Expr *call) { return makes_function(call, 0); }
 
 Expr *body_of_call(Expr *fn, const Expr *call) {
     Inlined *site = mem_new(Inlined);
@@ -172,7 +178,7 @@ Expr *inline_made(Reader *r, Expr *call) {
     Known *k = known_of(r, call->a);
     if (!k || call->mode || call->drop || k->fn->fn->nparams != call->nargs || !is_in_scope(r, k))
         return NULL;
-    if (!fn_is_straight(k->fn) && !call_makes_function(r, call, 0))
+    if (!fn_is_straight(k->fn) && !call_makes_function(call))
         return NULL;
     return body_of_call(k->fn, call);
 }

@@ -389,7 +389,7 @@ static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
                       (copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN);
     bool gives_function = functions_are_data(r->p) && type_may_be_function(e->type);
     bool is_read = (active && type_may_hold_float(e->type)) || gives_function ||
-                   call_makes_function(r, copy, 0);
+                   call_makes_function(copy);
     if (is_read && !is_builtin)
         return copy;
     if (gives_function && type_holds_code(e->type))
