@@ -480,11 +480,7 @@ static Expr *show_code(Interp *in, Code *code, Expr *e, Map *memory) {
     note_instrs(&p);
     if (code->item)
         return show_block(&p, e);
-    Expr *copy = expr_copy(e);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *e->fn;
-    copy->fn->body = show_block(&p, e->fn->body);
-    return copy;
+    return expr_fn_with_body(e, show_block(&p, e->fn->body));
 }
 
 static Expr *show_function(Planner *outer, Expr *e) {

@@ -334,13 +334,7 @@ static Expr *find_function(Finder *f, Expr *e) {
     Expr *result = inner ? expr_map_children(e, find_child, f) : NULL;
     if (!inner) {
         Expr *body = find_apart(f, e->fn->body);
-        result = e;
-        if (body != e->fn->body) {
-            result = expr_copy(e);
-            result->fn = mem_new(Fn);
-            *result->fn = *e->fn;
-            result->fn->body = body;
-        }
+        result = body == e->fn->body ? e : expr_fn_with_body(e, body);
     }
     f->nested -= inner;
     f->before = outer;

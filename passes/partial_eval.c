@@ -422,11 +422,7 @@ static Expr *evaluated(PassCtx *ctx, Expr *fn) {
                   ctx->fuel ? ctx->fuel : FUEL);
     if (p.stuck)
         return fn;
-    Expr *copy = expr_copy(fn);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *fn->fn;
-    copy->fn->body = block_end(&p.block, body);
-    return copy;
+    return expr_fn_with_body(fn, block_end(&p.block, body));
 }
 
 typedef struct Rewrite {

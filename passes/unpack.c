@@ -370,11 +370,7 @@ static Expr *call_definition(const Unpacker *u) {
     Expr *call = expr_call(callee, args.data, (uint32_t)args.len, NULL, fn->body->type,
                            fn->body->span);
     call->tail = TAIL_CALL;
-    Expr *copy = expr_copy(u->root);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *fn;
-    copy->fn->body = call;
-    return copy;
+    return expr_fn_with_body(u->root, call);
 }
 
 /* Whether some parameter is to be taken apart. */

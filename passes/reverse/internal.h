@@ -338,6 +338,8 @@ Known *known_new(Expr *fn);
 Known *known_prepared(Program *p, Expr *fn);
 /* The function with values in place of references that are only read and written (references.c), or itself. */
 Expr *references_as_values(Program *p, Expr *fn);
+/* The function with a body that was written otherwise for a derivative (Fn.is_remade). */
+Expr *fn_remade(const Expr *fn, Expr *body);
 /* The same function with references by themselves that were put into data, or itself: open.c. */
 Expr *open_references(Program *p, Expr *fn);
 /* The function with what follows a choice between data in the arms of that, or itself. */

@@ -194,6 +194,12 @@ bool fn_has_own_code(const Expr *fn) {
     return !f->path || !f->path->len;
 }
 
+Expr *fn_remade(const Expr *fn, Expr *body) {
+    Expr *copy = expr_fn_with_body(fn, body);
+    copy->fn->is_remade = true;
+    return copy;
+}
+
 Expr *function_of_op(Expr *e) {
     Type *t = type_resolve(e->type);
     if (t->tag != TY_FN || t->nargs != (uint32_t)e->op->nargs)

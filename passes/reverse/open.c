@@ -290,14 +290,7 @@ static Expr *open_function(Opener *o, Expr *e) {
     Opener inner = {.p = o->p, .work = o->work, .depth = o->depth}; /* what it captures stays */
     Expr *body = open_form(&inner, e->fn->body);
     o->work = inner.work;
-    if (body == e->fn->body)
-        return e;
-    Expr *copy = expr_copy(e);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *e->fn;
-    copy->fn->is_remade = true;
-    copy->fn->body = body;
-    return copy;
+    return body == e->fn->body ? e : fn_remade(e, body);
 }
 
 static Expr *open_form(void *ctx, Expr *e) {
@@ -335,12 +328,5 @@ Expr *open_references(Program *p, Expr *fn) {
         return fn;
     Opener o = {.p = p};
     Expr *body = open_form(&o, fn->fn->body);
-    if (o.work >= MOST || body == fn->fn->body)
-        return fn;
-    Expr *copy = expr_copy(fn);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *fn->fn;
-    copy->fn->is_remade = true;
-    copy->fn->body = body;
-    return copy;
+    return o.work >= MOST || body == fn->fn->body ? fn : fn_remade(fn, body);
 }

@@ -479,13 +479,9 @@ static Expr *write_function(Values *v, const Func *f) {
         params[count] = b_var(&b, r->var->name->text, r->type);
         hold(&held, r, b_ref(&b, params[count++]));
     }
-    Expr *body = block_end(&block, last(&w, fn->body, f)), *copy = expr_copy(f->fn);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *fn;
-    copy->fn->is_remade = true;
+    Expr *copy = fn_remade(f->fn, block_end(&block, last(&w, fn->body, f)));
     copy->fn->params = params;
     copy->fn->nparams = count;
-    copy->fn->body = body;
     copy->type = written_type(f);
     return copy;
 }
@@ -496,12 +492,7 @@ static Expr *write_literal(Values *v, Expr *fn) {
     Block block = {.b = &b};
     Held held = {0};
     Writer w = {v, &held, &block};
-    Expr *body = block_end(&block, last(&w, fn->fn->body, NULL)), *copy = expr_copy(fn);
-    copy->fn = mem_new(Fn);
-    *copy->fn = *fn->fn;
-    copy->fn->is_remade = true;
-    copy->fn->body = body;
-    return copy;
+    return fn_remade(fn, block_end(&block, last(&w, fn->fn->body, NULL)));
 }
 
 static Global *written_global(Values *v, Func *f) {

@@ -341,6 +341,14 @@ bool expr_is_vmap_of_literal(const Expr *e) {
     return e->kind == EXPR_GRAD && e->mode == GRAD_VMAP && e->a->kind == EXPR_FN;
 }
 
+Expr *expr_fn_with_body(const Expr *fn, Expr *body) {
+    Expr *copy = expr_copy(fn);
+    copy->fn = mem_new(Fn);
+    *copy->fn = *fn->fn;
+    copy->fn->body = body;
+    return copy;
+}
+
 /* A copy whose slots are its own. A changed function is another function: it has no twins. */
 static Expr *copy_with_slots(const Expr *e) {
     Expr *copy = expr_copy(e);

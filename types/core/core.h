@@ -308,6 +308,8 @@ Expr *expr_if(Expr *c, Expr *t, Expr *e, Type *type, Span span);
 Expr *expr_tuple(Expr **args, uint32_t n, Span span);
 Expr *expr_proj(Expr *tuple, uint32_t index, Type *type, Span span);
 Expr *expr_copy(const Expr *e); /* shallow */
+/* The function literal with another body, and all else as it is, twins too. */
+Expr *expr_fn_with_body(const Expr *fn, Expr *body);
 
 /* The type of a tape or level: what a derivative keeps while it runs (types/core/ad.def). No program can
  * name it. */
