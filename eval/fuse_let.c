@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bindings that are taken into groups: by the operators that read them, or as results of a group of their own. */
 #include "eval/fuse_impl.h"
-#include "types/core/check.h"
 
 /* ---- into their reader ------------------------------------------------------------------------ */
 
@@ -134,7 +133,7 @@ static bool is_fitting(const Expr *e, const Expr *operand) {
     Type *t = type_of(operand);
     if (!is_number(t))
         return false;
-    return (is_number(e->type) && core_is_closed(t) && core_is_closed(e->type)) ||
+    return (is_number(e->type) && type_is_closed(t) && type_is_closed(e->type)) ||
            (is_elementwise(e) && is_broadcast_to(t, e->type));
 }
 
@@ -298,7 +297,7 @@ typedef struct Row {
 static bool have_one_shape(Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
-    return a->tag != TY_TENSOR || b->tag != TY_TENSOR || !core_is_closed(a) || !core_is_closed(b) ||
+    return a->tag != TY_TENSOR || b->tag != TY_TENSOR || !type_is_closed(a) || !type_is_closed(b) ||
            type_equal(a->tensor.shape, b->tensor.shape);
 }
 

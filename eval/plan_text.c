@@ -3,7 +3,6 @@
 
 #include "eval/fuse_impl.h"
 #include "tensor/buffer.h"
-#include "types/core/check.h"
 
 #include <string.h>
 

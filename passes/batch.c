@@ -110,7 +110,7 @@ Row *batch_bind(Batch *m, Expr *e, Type *row) {
 static Expr *repeat_rows(Batch *m, Expr *e, Type *t) {
     uint32_t rank;
     Type **dims;
-    if (!type_get_rank(t, &rank, &dims) || rank >= TENSOR_MAX_RANK || !core_is_closed(t))
+    if (!type_get_rank(t, &rank, &dims) || rank >= TENSOR_MAX_RANK || !type_is_closed(t))
         return NULL;
     AttrValue *sizes = mem_new_n(AttrValue, (size_t)rank + 1), *values;
     sizes[0] = (AttrValue){.kind = ATTR_DIM, .dim = m->count};
@@ -239,20 +239,20 @@ static Row *operator_of(Batch *m, Expr *e, Row **in) {
             return operator_of_two(m, e, in, i);
     for (uint32_t i = 0; i < e->nargs; i++) {
         depends |= row_depends(in[i]);
-        closed &= core_is_closed(in[i]->type);
+        closed &= type_is_closed(in[i]->type);
     }
     Expr *settled = settle_call(e, in);
     const char *wrong = NULL;
     Type *type = closed ? type_of_settled(settled, &wrong) : NULL;
-    settled->type = type && core_is_closed(type) ? type_zonk(type) : e->type;
+    settled->type = type && type_is_closed(type) ? type_zonk(type) : e->type;
     if (!depends)
         return operator_of_same(m, settled, in);
     for (uint32_t i = 0; i < e->nargs; i++)
-        if (!core_is_closed(in[i]->type))
+        if (!type_is_closed(in[i]->type))
             return batch_give_up(
                 m, fmt_text("sizes of what `%s` takes are not known", op_subject(e->a->op)),
                 e->span);
-    if (wrong || !core_is_closed(settled->type))
+    if (wrong || !type_is_closed(settled->type))
         return batch_give_up(
             m, fmt_text("sizes of what `%s` gives are not known", op_subject(e->a->op)), e->span);
     Span outer = m->b.span;
@@ -480,8 +480,8 @@ static bool check_holds(const Check *check, const Row *found, const Row *expecte
                expected->e->kind == EXPR_LIT && rank == expected->e->i;
     case CHECK_SHAPE: {
         Type *a = type_resolve(found->type), *b = type_resolve(expected->type);
-        return a->tag == TY_TENSOR && b->tag == TY_TENSOR && core_is_closed(a) &&
-               core_is_closed(b) && type_equal(a->tensor.shape, b->tensor.shape);
+        return a->tag == TY_TENSOR && b->tag == TY_TENSOR && type_is_closed(a) &&
+               type_is_closed(b) && type_equal(a->tensor.shape, b->tensor.shape);
     }
     }
     return false;
@@ -589,14 +589,14 @@ static Row *batch_form(Batch *m, Expr *e) {
 static Row *try_open_call(Batch *m, Expr *e) {
     Type *t = type_resolve(e->type);
     bool is_call = e->kind == EXPR_CALL && !e->mode && !e->drop && batch_known_function(m, e->a);
-    if (!is_call || t->tag != TY_TENSOR || core_is_closed(t))
+    if (!is_call || t->tag != TY_TENSOR || type_is_closed(t))
         return NULL;
     Block *block = m->block;
     size_t links = block->links.len, assumed = m->assumed.len;
     uint32_t calls = m->calls;
     Span span = m->b.span;
     Row *r = batch_form(m, e);
-    if (r && core_is_closed(r->type))
+    if (r && type_is_closed(r->type))
         return r;
     m->block = block;
     block->links.len = links;
@@ -620,7 +620,7 @@ static Row *batch_same(Batch *m, Expr *e) {
         Row *r = map_find(&m->rows, e->var);
         return r ? r : row_same(e, e->var->type);
     }
-    if (e->kind == EXPR_LIT && e->like && !core_is_closed(e->type))
+    if (e->kind == EXPR_LIT && e->like && !type_is_closed(e->type))
         return batch_literal(m, e);
     bool operates = e->kind == EXPR_CALL && !e->nsizes &&
                     (e->a->kind == EXPR_OP || is_of_derivatives(e->a));
@@ -633,7 +633,7 @@ static Row *batch_same(Batch *m, Expr *e) {
         return batch_constructor(m, e, e->a->ctor);
     if (e->kind == EXPR_TUPLE)
         return batch_tuple(m, e);
-    bool is_open = (operates || has_parts) && !core_is_closed(e->type);
+    bool is_open = (operates || has_parts) && !type_is_closed(e->type);
     if (is_open || ((operates || has_parts) && mentions(m, e, is_known)))
         return batch_form(m, e);
     const char *why = why_not_pure(effects_at(m->effects, e));
@@ -709,7 +709,7 @@ static Expr *batch_body(Batch *m, Expr *fn, Expr **args) {
     m->block = &block;
     m->effects = effects_new(m->ctx, f->body);
     for (uint32_t i = 0; i < f->nparams; i++) {
-        if (!core_is_closed(f->params[i]->type)) {
+        if (!type_is_closed(f->params[i]->type)) {
             batch_give_up(m, "the type of a row is not known", m->b.span);
             return NULL;
         }

@@ -4,7 +4,6 @@
  * derivative keeps of an `if` says by a number which branch it was, the way back asks for that number, and in the branch
  * that this decides the values are those of the same branch (Batch.assumed). */
 #include "passes/batch_internal.h"
-#include "types/core/check.h"
 
 Row *batch_assume(const Batch *m, const Row *r) {
     for (size_t i = 0; r->when && i < m->assumed.len; i++)
@@ -37,7 +36,7 @@ Row *batch_choose(Batch *m, const Row *c, Row *a, Row *b, Span span) {
         return row_like(x, parts, x->nparts);
     }
     Type *t = type_resolve(a->type);
-    bool are_tensors = t->tag == TY_TENSOR && a->e && b->e && core_is_closed(a->type) &&
+    bool are_tensors = t->tag == TY_TENSOR && a->e && b->e && type_is_closed(a->type) &&
                        type_equal(t, type_resolve(b->type));
     if (!are_tensors)
         return row_of_two(c, a, b);
@@ -55,7 +54,7 @@ Row *batch_decide(Batch *m, Row *r) {
         return r;
     Row *yes = batch_decide(m, r->yes), *no = yes ? batch_decide(m, r->no) : NULL;
     Type *t = yes ? type_resolve(yes->type) : NULL;
-    if (!no || t->tag != TY_TENSOR || !yes->e || !no->e || !core_is_closed(t) ||
+    if (!no || t->tag != TY_TENSOR || !yes->e || !no->e || !type_is_closed(t) ||
         !type_equal(t, type_resolve(no->type)))
         return NULL;
     Row **in = mem_new_n(Row *, 3);

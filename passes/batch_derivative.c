@@ -2,7 +2,6 @@
 /* What derivatives are made of, at all rows: cotangents are tensors, tuples of such, or absent, which is known here, so that
  * these functions of the evaluator become operators or nothing. */
 #include "passes/batch_internal.h"
-#include "types/core/check.h"
 
 #include <string.h>
 
@@ -202,7 +201,7 @@ Row *batch_derivative(Batch *m, const Expr *call, Row **in) {
         return add_part(m, in, call);
     if (strcmp(name, "ad.add_index") == 0)
         return add_index(m, in, call);
-    if (strcmp(name, "ad.check_seed") == 0 && core_is_closed(in[0]->type) &&
+    if (strcmp(name, "ad.check_seed") == 0 && type_is_closed(in[0]->type) &&
         type_equal(type_resolve(in[0]->type), type_resolve(in[1]->type)))
         return absent();
     if (strcmp(name, "ad.is_zero") == 0 && !in[0]->when)

@@ -8,7 +8,6 @@
 #include "passes/batch_internal.h"
 #include "passes/grad_internal.h"
 #include "passes/vmap.h"
-#include "types/core/check.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* `tree.leaves` and the like at all rows: of data whose constructors are known here, the float tensors are, and a List of them
  * is data of known constructors again, which `map` goes through. What would fail for a row is left to the loop. */
 #include "passes/batch_internal.h"
-#include "types/core/check.h"
 
 #include <string.h>
 
@@ -15,7 +14,7 @@ static Leaf is_leaf(const Row *r) {
     const Type *type = type_resolve(r->type);
     if (type->tag == TY_STRING || type->tag == TY_FN || type->tag == TY_REF || row_is_unit(r))
         return LEAF_NOT;
-    if (r->when || type->tag != TY_TENSOR || !core_is_closed(r->type) ||
+    if (r->when || type->tag != TY_TENSOR || !type_is_closed(r->type) ||
         !type_get_dtype(r->type, &t))
         return LEAF_UNKNOWN;
     return dtype_is_float(t) ? LEAF : LEAF_NOT;

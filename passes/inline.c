@@ -584,9 +584,9 @@ static Expr *inline_function(Inliner *in, Expr *e) {
 
 static bool takes_known_types(const Expr *fn) {
     for (uint32_t i = 0; i < fn->fn->nparams; i++)
-        if (!core_is_closed(fn->fn->params[i]->type))
+        if (!type_is_closed(fn->fn->params[i]->type))
             return false;
-    return core_is_closed(fn->fn->body->type);
+    return type_is_closed(fn->fn->body->type);
 }
 
 /* `vmap(f)` of a variable that is bound to a function literal, as `vmap` of a copy of it: all rows at once are made of

@@ -18,7 +18,7 @@ static Type *type_of_elementwise(const Expr *e) {
         return NULL;
     for (uint32_t i = 0; i < e->nargs; i++) {
         Type *t = type_resolve(e->args[i]->type);
-        if (t->tag != TY_TENSOR || !core_is_closed(t) || !type_get_dtype(t, &dtype) ||
+        if (t->tag != TY_TENSOR || !type_is_closed(t) || !type_get_dtype(t, &dtype) ||
             !dtype_is_float(dtype) || (result && dtype != first))
             return NULL;
         if (!result || type_has_rank0(result))
@@ -36,7 +36,7 @@ Type *known_type_of_operator(const Expr *call) {
     if (result)
         return result;
     result = core_type_of_call(call, &wrong);
-    return result && core_is_closed(result) ? type_zonk(result) : NULL;
+    return result && type_is_closed(result) ? type_zonk(result) : NULL;
 }
 
 static Type *closed_type(KnownTypes *k, const Expr *e, int depth);
@@ -57,7 +57,7 @@ static Type *type_of_field(Type *data, const Expr *e) {
     if (!has_field)
         return NULL;
     Type *type = type_substitute(ctor->fields[e->index], decl->params, data->args, data->nargs);
-    return core_is_closed(type) ? type_resolve(type) : NULL;
+    return type_is_closed(type) ? type_resolve(type) : NULL;
 }
 
 static Type *type_of_tuple(KnownTypes *k, const Expr *e, int depth) {
@@ -96,7 +96,7 @@ static Type *find_type(KnownTypes *k, const Expr *value, int depth) {
 /* The type of e if nothing of it is left open, else NULL. */
 static Type *closed_type(KnownTypes *k, const Expr *e, int depth) {
     Type *type = e->kind == EXPR_VAR ? e->var->type : e->type;
-    if (type && core_is_closed(type))
+    if (type && type_is_closed(type))
         return type_resolve(type);
     if (depth > DEEPEST || k->steps++ > MOST_STEPS)
         return NULL;
@@ -122,7 +122,7 @@ static Expr *give_types(void *ctx, Expr *e) {
         mem_stack_left() < 64 * 1024)
         return e;
     Expr *made = expr_map_children(e, give_types, k);
-    Type *type = core_is_closed(made->type) ? NULL : closed_type(k, made, 0);
+    Type *type = type_is_closed(made->type) ? NULL : closed_type(k, made, 0);
     if (!type)
         return made;
     made = made == e ? expr_copy(e) : made;
@@ -133,7 +133,7 @@ static Expr *give_types(void *ctx, Expr *e) {
 Expr *known_types_bind(KnownTypes *k, Var *v, Expr *value) {
     value = give_types(k, value);
     map_set(&k->values, v, value);
-    Type *type = core_is_closed(v->type) ? NULL : closed_type(k, value, 0);
+    Type *type = type_is_closed(v->type) ? NULL : closed_type(k, value, 0);
     if (type)
         v->type = type;
     return value;

@@ -10,7 +10,6 @@
 #include "passes/build.h"
 #include "passes/inline.h"
 #include "passes/known_type.h"
-#include "types/core/check.h"
 
 #include <string.h>
 
@@ -118,7 +117,7 @@ static Expr *map_fields(LeafWalk *w, Expr *x, Expr *y, Type *t, Type *const *fie
 /* x with its leaves mapped, those of y beside them where y is there; NULL where types do not say enough. */
 static Expr *map_leaves(LeafWalk *w, Expr *x, Expr *y) {
     Type *t = type_resolve(x->type), *u = type_resolve(type_deriv(t));
-    if (!core_is_closed(t) || mem_stack_left() < 64 * 1024)
+    if (!type_is_closed(t) || mem_stack_left() < 64 * 1024)
         return NULL;
     if (type_holds_float(t) == HOLDS_NO)
         return x;

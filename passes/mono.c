@@ -3,7 +3,6 @@
 
 #include "passes/build.h"
 #include "passes/known_type.h"
-#include "types/core/check.h"
 #include "types/infer/infer.h"
 
 enum { MOST_PARAMS = 24, DEEPEST = 16 };
@@ -54,7 +53,7 @@ static Type *with_unknown_sizes(Type *t) {
 static void bind_param(Mono *m, Type *param, Type *is) {
     if (m->from.len == MOST_PARAMS || is_bound(m, param))
         return;
-    Type *known = core_is_closed(is) || (m->in_scope && !type_has_vars(is)) ? type_zonk(is)
+    Type *known = type_is_closed(is) || (m->in_scope && !type_has_vars(is)) ? type_zonk(is)
                   : m->opens                                                ? with_unknown_sizes(is)
                                                                             : NULL;
     if (known)
@@ -73,7 +72,7 @@ static void learn(Mono *m, Type *of, Type *is, int depth) {
         uint32_t rank;
         Type **dims;
         bool whole = of->kind == KIND_TYPE || of->kind == KIND_DTYPE;
-        bool named = m->in_scope && !core_is_closed(is);
+        bool named = m->in_scope && !type_is_closed(is);
         if (of->kind == KIND_SHAPE)
             whole = named || (type_get_rank(is, &rank, &dims) && (rank == 0 || m->has_sizes));
         if (of->kind == KIND_DIM)
@@ -178,7 +177,7 @@ Type *mono_type(Mono *m, Type *t) {
 
 /* The type of an operator's result, where those of its arguments say it. */
 static void settle_operator(Expr *e) {
-    if (core_is_closed(e->type))
+    if (type_is_closed(e->type))
         return;
     Expr known = *e; /* where a slice begins and ends, as far as that is written there */
     known.attrs = infer_index_attrs(e);
@@ -199,7 +198,7 @@ static void settle_field(const Mono *m, Expr *e) {
             continue;
         Type *type = type_substitute(ctor->fields[i], t->decl->params, t->args, t->nargs);
         e->index = (int)i;
-        if (!core_is_closed(e->type) && (m->opens || core_is_closed(type)))
+        if (!type_is_closed(e->type) && (m->opens || type_is_closed(type)))
             e->type = type_zonk(type);
         return;
     }
@@ -207,7 +206,7 @@ static void settle_field(const Mono *m, Expr *e) {
 
 /* An index into what the copy says is a tensor. */
 static void settle_index(Expr *e) {
-    if (type_resolve(e->a->type)->tag != TY_TENSOR || core_is_closed(e->type))
+    if (type_resolve(e->a->type)->tag != TY_TENSOR || type_is_closed(e->type))
         return;
     Expr *call = index_as_call(e);
     settle_operator(call);
@@ -216,7 +215,7 @@ static void settle_index(Expr *e) {
 
 /* A constant stands where a variable of open sizes stood. */
 static void settle_constant(Expr *e) {
-    if (core_is_closed(e->type))
+    if (type_is_closed(e->type))
         return;
     uint32_t rank = (uint32_t)e->tensor->rank;
     Type **dims = mem_new_n(Type *, rank + 1);

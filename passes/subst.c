@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#include "types/core/check.h"
 #include "types/op.h"
 
 static Var *fresh_var(Subst *s, Var *v) {
@@ -175,7 +174,7 @@ static Expr *copy_chain(Subst *s, Expr *e) {
         copy->a = copy_of(s, e->a);
         if (e->var && !e->rec)
             copy->var = fresh_var(s, e->var);
-        if (s->mono && e->var && !e->rec && !e->var->scheme && core_is_closed(copy->a->type))
+        if (s->mono && e->var && !e->rec && !e->var->scheme && type_is_closed(copy->a->type))
             copy->var->type = copy->a->type;
         if (s->site)
             copy->inlined = site_of_copy(s, e->inlined);
@@ -204,7 +203,7 @@ static Expr *copy_one(Subst *s, Expr *e) {
         Expr *copy = expr_copy(e);
         copy->var = stands->var;
         if (s->mono)
-            copy->type = core_is_closed(copy->var->type) && !copy->var->scheme
+            copy->type = type_is_closed(copy->var->type) && !copy->var->scheme
                              ? copy->var->type
                              : mono_type(s->mono, e->type);
         return copy;

@@ -17,7 +17,6 @@
  * tensor with axes in it, and each call of the definition by itself gives it data that is made there, or itself. It does
  * not look at local functions. */
 #include "passes/inline.h"
-#include "types/core/check.h"
 
 Expr *pass_unpack(PassCtx *ctx, Expr *e);
 
@@ -381,7 +380,7 @@ static bool choose_parameters(Unpacker *u) {
     for (uint32_t i = 0; i < fn->nparams; i++) {
         Var *v = fn->params[i];
         uint32_t before = u->nparts;
-        Part *p = u->fits[i] && u->pays[i] && core_is_closed(v->type)
+        Part *p = u->fits[i] && u->pays[i] && type_is_closed(v->type)
                       ? part_new(u, v->name, v->type, v->span, 0)
                       : NULL;
         if (p && !p->var && holds_tensor(p) && has_field_names(p) && u->nparts <= MOST_PARTS) {

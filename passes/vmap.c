@@ -5,7 +5,6 @@
 #include "passes/effects.h"
 #include "passes/grad_internal.h"
 #include "passes/subst.h"
-#include "types/core/check.h"
 
 #include <string.h>
 
@@ -600,7 +599,7 @@ static bool is_settled(Expr *fn, Type *const *rows, uint32_t n) {
     VarVec captured = {0};
     expr_free_vars(fn, &captured);
     for (uint32_t i = 0; i < n; i++)
-        if (!core_is_closed(rows[i]))
+        if (!type_is_closed(rows[i]))
             return false;
     return !captured.len;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole derivative: its instances, made again until nothing new is learnt, and the function that starts it. */
 #include "passes/reverse/internal.h"
-#include "types/core/check.h"
 
 void reverse_refuse(Program *p, const char *why) {
     if (!p->why)
@@ -57,7 +56,7 @@ static void mark_reached(Instance *n) {
 
 /* A type that says all, or some type. */
 static Type *known_type(Type *t, const char *name) {
-    return core_is_closed(t) ? t : b_some_type(name);
+    return type_is_closed(t) ? t : b_some_type(name);
 }
 
 /* The type of the cotangent or tangent of a tensor, or some type. */
@@ -66,7 +65,7 @@ static Type *tensor_type(Type *t, const char *name) {
                                                                        : b_some_type(name);
 }
 
-static bool is_scalar(Type *t) { return type_has_rank0(t) && core_is_closed(t); }
+static bool is_scalar(Type *t) { return type_has_rank0(t) && type_is_closed(t); }
 
 static Expr *ones_like(const Build *b, Expr *y) {
     DType t;
@@ -152,7 +151,7 @@ static Expr *start_forward(Program *p, Instance *top) {
     for (uint32_t i = 0; i < n; i++) {
         Type *type = type_resolve(f->params[i]->type);
         Expr *t = b_ref(&b, params[n + i]);
-        if (type->tag != TY_TENSOR || !core_is_closed(type))
+        if (type->tag != TY_TENSOR || !type_is_closed(type))
             t = block_let(&block, "t", b_builtin(&b, "ad.fit", args[i], t, NULL));
         if (top->active[i])
             tangents[slot++] = t;

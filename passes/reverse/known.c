@@ -2,7 +2,6 @@
 /* Functions that are known where they are called, and what a step may do that is not differentiated. */
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
-#include "types/core/check.h"
 
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include "passes/grad_internal.h"
 #include "passes/reverse/reverse.h"
 #include "passes/subst.h"
-#include "types/core/check.h"
 
 typedef struct Deriver {
     PassCtx *ctx;
@@ -103,7 +102,7 @@ static Expr *function_at_types(Expr *f, const Expr *literal) {
     Expr **args = mem_new_n(Expr *, fn->nparams + 1);
     for (uint32_t i = 0; i < fn->nparams; i++) {
         const Type *param = type_resolve(fn->params[i]->type);
-        open |= param->tag == TY_PARAM && param->kind == KIND_TYPE && core_is_closed(type->args[i]);
+        open |= param->tag == TY_PARAM && param->kind == KIND_TYPE && type_is_closed(type->args[i]);
         params[i] = var_new(fn->params[i]->name, type->args[i], fn->params[i]->span);
         args[i] = expr_var(params[i], literal->span);
     }

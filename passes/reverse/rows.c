@@ -15,7 +15,6 @@
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 #include "passes/vmap.h"
-#include "types/core/check.h"
 
 enum { DEEPEST = 6 }; /* functions that capture functions: as many as eval/rows.c follows */
 
@@ -56,7 +55,7 @@ static Expr *walk_captured(Walk *w, Expr *f, const Known *k, uint32_t i, int dep
         vec_push(&w->source.links, link);
         return expr_var(link->var, var->span);
     }
-    if (!core_is_closed(var->type) || type_holds_code(var->type) || type_has(var->type, TY_REF))
+    if (!type_is_closed(var->type) || type_holds_code(var->type) || type_has(var->type, TY_REF))
         return NULL;
     Var *given = var_new(var->name, var->type, var->span);
     vec_push(&w->source.given, given);
@@ -118,7 +117,7 @@ static bool form_is_known(const RowForm *form) {
     row_form_leaves(form, &leaves);
     for (size_t i = 0; i < leaves.len; i++)
         if (leaves.data[i]->is_whole ? type_resolve(leaves.data[i]->type)->tag != TY_STRING
-                                     : !core_is_closed(leaves.data[i]->type))
+                                     : !type_is_closed(leaves.data[i]->type))
             return false;
     return true;
 }
@@ -139,7 +138,7 @@ static Expr **args_of_some_size(Expr *const *args, uint32_t n, Type *rows) {
     Expr **some = mem_new_n(Expr *, (size_t)n + 1);
     for (uint32_t i = 0; i < n; i++) {
         Type *row = vmap_type_of_row(args[i]->type);
-        Type *type = core_is_closed(args[i]->type) || !row ? args[i]->type : type_rows(row, rows);
+        Type *type = type_is_closed(args[i]->type) || !row ? args[i]->type : type_rows(row, rows);
         some[i] = expr_var(var_new(sym_intern("x"), type, args[i]->span), args[i]->span);
     }
     return some;

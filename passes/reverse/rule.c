@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "passes/known_type.h"
-#include "types/core/check.h"
 #include "types/solve/attrs.h"
 
 /* ---- types ----------------------------------------------------------------------------------- */
@@ -22,7 +21,7 @@ static void settle_operator(Expr *e) {
 bool is_identity(const Expr *e) {
     const Op *op = e->a->op;
     return (op == &op_collapse_sum_like || op == &op_broadcast_to_like || op == &op_cast_like) &&
-           core_is_closed(e->args[0]->type) && core_is_closed(e->args[1]->type) &&
+           type_is_closed(e->args[0]->type) && type_is_closed(e->args[1]->type) &&
            type_resolve(e->args[0]->type)->tag == TY_TENSOR &&
            type_equal(e->args[0]->type, e->args[1]->type);
 }
@@ -92,7 +91,7 @@ static Expr *settle_shapes(Settling *s, const Expr *e) {
     Expr *like = s->use->identities ? NULL : shape_operand(s->use, call, shape);
     if (like)
         call->args[call->nargs - 1] = like;
-    Type *type = core_is_closed(call->type) ? NULL : shape_type(call, args, shape);
+    Type *type = type_is_closed(call->type) ? NULL : shape_type(call, args, shape);
     if (type)
         call->type = type;
     map_set(&s->shapes, call, (void *)(uintptr_t)shape);
@@ -126,7 +125,7 @@ static Expr *settle(Settling *s, Expr *e) {
     Expr *made = e;
     switch (e->kind) {
     case EXPR_VAR:
-        if (e->type != e->var->type && core_is_closed(e->var->type)) {
+        if (e->type != e->var->type && type_is_closed(e->var->type)) {
             made = expr_copy(e);
             made->type = e->var->type;
         }
@@ -196,7 +195,7 @@ static void run_reading(Way *w, void *ctx) {
 }
 
 static bool is_float_tensor(Type *t) {
-    return type_resolve(t)->tag == TY_TENSOR && core_is_closed(t) &&
+    return type_resolve(t)->tag == TY_TENSOR && type_is_closed(t) &&
            !(type_dtype_set(type_resolve(t)->tensor.dtype) & ~DTS_FLOAT);
 }
 

@@ -261,8 +261,6 @@ static void check_fn(Checker *c, Expr *e) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-bool core_is_closed(Type *t) { return type_is_closed(t); }
-
 Type *core_type_of_call(const Expr *call, const char **wrong) {
     const Op *op = call->a->op;
     *wrong = NULL;
@@ -270,7 +268,7 @@ Type *core_type_of_call(const Expr *call, const char **wrong) {
         (call->attrs && attrs_have_refs(call->attrs)))
         return NULL;
     for (uint32_t i = 0; i < call->nargs; i++)
-        if (!core_is_closed(call->args[i]->type))
+        if (!type_is_closed(call->args[i]->type))
             return NULL;
     Diags diags = {0};
     Solver *s = solver_new(&diags);
@@ -287,7 +285,7 @@ Type *core_type_of_call(const Expr *call, const char **wrong) {
 }
 
 static void check_relation(Checker *c, Expr *e) {
-    if (!core_is_closed(e->type))
+    if (!type_is_closed(e->type))
         return;
     const char *wrong;
     Type *result = core_type_of_call(e, &wrong);

@@ -19,8 +19,6 @@
  * for none. */
 const char *core_check(Expr *e, const VarVec *given);
 
-/* Whether nothing of t is left open: no variable, no parameter, no `?`. */
-bool core_is_closed(Type *t);
 /* Whether a value of one type may be of the other. */
 bool core_types_fit(Type *a, Type *b);
 /* The type that an operator's relation gives the result of a call, where the types of the arguments are closed and no

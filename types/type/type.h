@@ -204,7 +204,7 @@ bool type_has(
     TypeTag
         tag); /* whether t holds a node with this tag: TY_VAR (undetermined), TY_PARAM or TY_ANY */
 bool type_has_vars(Type *t); /* type_has(t, TY_VAR) */
-/* Whether nothing of t is left open: it holds no node with one of the three tags. */
+/* Whether nothing of t is left open: no variable, no parameter, no `?`. */
 bool type_is_closed(Type *t);
 /* Whether a size in t is each value's own: Note [Each its own size] in types/solve/unknown.c. */
 bool type_has_each(Type *t);
