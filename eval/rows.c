@@ -26,7 +26,6 @@ enum {
     MOST = 24, /* codes of one function: then the oldest makes room */
     MADE =
         100, /* codes made of one function: a program that meets ever new sizes runs loops from then on */
-    DEEPEST = 6,      /* functions that capture functions */
     FAILURES = 3,     /* after which code is not tried again */
     MOST_PARTS = 512, /* of the data in one argument: the code has a variable for each tensor */
 };
@@ -167,20 +166,11 @@ static bool write_forms(Str *out, const Tuple *xs) {
 static Expr *walk_closure(Walk *w, const Closure *c, RowForm *const *rows, uint32_t n, int depth);
 static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth);
 
-/* A name for a value, bound before the function. */
-static Expr *add_link(Walk *w, const Var *var, Type *type, Expr *value) {
-    Expr *link = expr_new(EXPR_LET, type, var->span);
-    link->var = var_new(var->name, type, var->span);
-    link->a = value;
-    vec_push(&w->source.links, link);
-    return expr_var(link->var, var->span);
-}
-
 /* Whether the value is a record whose fields are worth captures of their own: the sizes of tensors in it are then known. */
 static bool is_record_of_parts(const Walk *w, Value v, const Var *var, int depth) {
     enum { MOST_FIELDS = 16 };
     const Type *t = type_resolve(var->type);
-    if (v.tag != VAL_CTOR || w->follows || depth >= DEEPEST)
+    if (v.tag != VAL_CTOR || w->follows || depth >= VMAP_DEEPEST)
         return false;
     const Ctor *ctor = data_ctor(v);
     const TypeDecl *decl = ctor->decl;
@@ -204,14 +194,14 @@ static Expr *walk_record(Walk *w, Value v, const Var *var, int depth) {
     }
     if (w->failed || !w->makes)
         return NULL;
-    return add_link(w, var, var->type, batch_construct(ctor, fields, var->type, var->span));
+    return vmap_source_link(&w->source, var, batch_construct(ctor, fields, var->type, var->span));
 }
 
 /* What stands for a captured variable in the code. */
 static Expr *walk_captured(Walk *w, Value v, const Var *var, int depth) {
     if (v.tag == VAL_CLOSURE) {
         Expr *fn = walk_closure(w, v.p, NULL, 0, depth + 1);
-        return fn && w->makes ? add_link(w, var, fn->type, fn) : fn;
+        return fn && w->makes ? vmap_source_link(&w->source, var, fn) : fn;
     }
     if (is_record_of_parts(w, v, var, depth))
         return walk_record(w, v, var, depth);
@@ -245,35 +235,7 @@ static Expr *derivative_of(Walk *w, GradKind kind, const Closure *c, RowForm *co
     Expr *fn = walk_closure(w, c->captured[at].p, rows, n, depth + 1);
     if (!fn || !w->makes)
         return fn;
-    Expr *e = expr_new(EXPR_GRAD, type_param(sym_intern("g"), KIND_TYPE), fn->span);
-    e->mode = (uint8_t)kind;
-    e->a = fn;
-    if (kind == GRAD_VMAP)
-        e->zero_type = e->type;
-    return e;
-}
-
-/* The literal with other names for what it captures. rows: what its first n parameters are, or NULL. */
-static Expr *literal_of(Walk *w, Expr *fn, Map *names, RowForm *const *rows, uint32_t n,
-                        const Code *code) {
-    VEC(Var *) vars = {0};
-    VEC(Expr *) are = {0};
-    Subst s = {.vars = *names};
-    for (uint32_t i = 0; i < code->ncaptured; i++) {
-        Expr *is = code->captured[i] ? map_find(names, code->captured[i]) : NULL;
-        if (is) {
-            vec_push(&vars, code->captured[i]);
-            vec_push(&are, is);
-        }
-    }
-    for (uint32_t i = 0; rows && i < n && i < fn->fn->nparams; i++) {
-        vec_push(&vars, fn->fn->params[i]);
-        vec_push(&are,
-                 expr_var(var_new(fn->fn->params[i]->name, rows[i]->type, fn->span), fn->span));
-    }
-    (void)w;
-    s.mono = mono_of_rows(vars.data, are.data, (uint32_t)vars.len);
-    return expr_substitute(&s, fn);
+    return vmap_source_derivative(kind, fn);
 }
 
 /* Whether a function is one that the reference evaluator made of a derivative. */
@@ -291,7 +253,7 @@ static Expr *walk_closure(Walk *w, const Closure *c, RowForm *const *rows, uint3
         derives = true;
         kind = c->code->from->kind;
     }
-    if (depth > DEEPEST || (w->follows && (derives || is_marked(fn)))) {
+    if (depth > VMAP_DEEPEST || (w->follows && (derives || is_marked(fn)))) {
         w->failed = true;
         return NULL;
     }
@@ -299,28 +261,23 @@ static Expr *walk_closure(Walk *w, const Closure *c, RowForm *const *rows, uint3
         return derivative_of(w, kind, c, rows, n, depth);
     str_printf(&w->key, "f%p ", (const void *)fn);
     vec_push(&w->literals, fn);
-    Map names = {0};
+    VarVec captured = {0};
+    VEC(Expr *) are = {0};
     for (uint32_t i = 0; i < c->ncaptured && !w->failed; i++) {
-        const Var *var = code->captured[i];
+        Var *var = code->captured[i];
         if (!var)
             continue;
         w->failed |= c->captured[i].tag == VAL_CLOSURE && c->captured[i].p == c;
         Expr *is = w->failed ? NULL : walk_captured(w, c->captured[i], var, depth);
-        if (w->makes && is)
-            map_set(&names, var, is);
+        if (w->makes && is) {
+            vec_push(&captured, var);
+            vec_push(&are, is);
+        }
     }
     str_add_char(&w->key, ')');
     if (w->failed || !w->makes)
         return w->failed ? NULL : fn;
-    Expr *inner = vmap_function(&w->in->passes, fn);
-    if (!inner)
-        return literal_of(w, fn, &names, rows, n, code);
-    Expr *e = expr_new(EXPR_GRAD, type_param(sym_intern("g"), KIND_TYPE), fn->span);
-    Subst s = {.vars = names};
-    e->mode = GRAD_VMAP;
-    e->a = expr_substitute(&s, inner);
-    e->zero_type = e->type;
-    return e;
+    return vmap_source_literal(&w->in->passes, fn, &captured, are.data, rows, n);
 }
 
 /* ---- codes ------------------------------------------------------------------------------------- */

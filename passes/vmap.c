@@ -456,6 +456,45 @@ static Expr *with_links(Expr *body, Expr *const *links, size_t n) {
     return body;
 }
 
+Expr *vmap_source_link(VmapSource *source, const Var *var, Expr *value) {
+    Expr *link = expr_new(EXPR_LET, value->type, var->span);
+    link->var = var_new(var->name, value->type, var->span);
+    link->a = value;
+    vec_push(&source->links, link);
+    return expr_var(link->var, var->span);
+}
+
+Expr *vmap_source_derivative(GradKind kind, Expr *f) {
+    Expr *e = expr_new(EXPR_GRAD, b_some_type("g"), f->span);
+    e->mode = (uint8_t)kind;
+    e->a = f;
+    if (kind == GRAD_VMAP)
+        e->zero_type = e->type;
+    return e;
+}
+
+Expr *vmap_source_literal(PassCtx *ctx, Expr *fn, const VarVec *captured, Expr *const *are,
+                          RowForm *const *rows, uint32_t n) {
+    Expr *of = vmap_function(ctx, fn);
+    Subst s = {0};
+    VarVec vars = {0};
+    VEC(Expr *) known = {0};
+    for (size_t i = 0; i < captured->len; i++) {
+        map_set(&s.vars, captured->data[i], are[i]);
+        vec_push(&vars, captured->data[i]);
+        vec_push(&known, are[i]);
+    }
+    if (of)
+        return vmap_source_derivative(GRAD_VMAP, expr_substitute(&s, of));
+    for (uint32_t i = 0; rows && i < n && i < fn->fn->nparams; i++) {
+        Var *param = fn->fn->params[i];
+        vec_push(&vars, param);
+        vec_push(&known, expr_var(var_new(param->name, rows[i]->type, fn->span), fn->span));
+    }
+    s.mono = mono_of_rows(vars.data, known.data, (uint32_t)vars.len);
+    return expr_substitute(&s, fn);
+}
+
 typedef struct Opening {
     PassCtx *ctx;
     Map done; /* Expr -> what became of it */

@@ -58,6 +58,18 @@ typedef struct VmapSource {
     bool follows; /* a derivative will follow the code, which takes none itself */
 } VmapSource;
 
+/* Functions that capture functions: so many, one in another, are followed to make a source. */
+enum { VMAP_DEEPEST = 6 };
+
+/* A name for a value that the function captures, bound before it. */
+Expr *vmap_source_link(VmapSource *source, const Var *var, Expr *value);
+/* A derivative of f, or `vmap(f)`, of a type that is found with the rows. */
+Expr *vmap_source_derivative(GradKind kind, Expr *f);
+/* The literal, a loop that `vmap` became as `vmap` again, with other expressions for the variables that it captures. rows: what its
+ * parameters are, where that is known, or NULL. */
+Expr *vmap_source_literal(PassCtx *ctx, Expr *fn, const VarVec *captured, Expr *const *are,
+                          RowForm *const *rows, uint32_t n);
+
 /* fn (given…, x1, …, xn) { … }, where x1, …, xn have the rows as their first axis, at least one. It calls only what `deps` is told.
  * NULL: *refusal says why. */
 Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *deps,

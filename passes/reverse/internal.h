@@ -412,6 +412,8 @@ Expr *inline_made(Reader *r, Expr *call);
 /* Whether a definition is called that gives a function which is written in it, as `def layer(w) { fn (x) { … } }` does, or
  * in another one of these. */
 bool call_makes_function(const Expr *call);
+/* What an atom is where it was bound to that here, through names and parts of tuples, else the atom. */
+const Expr *known_value(const Instance *n, const Expr *atom);
 /* The side of an `if` that runs where its condition compares numbers that are known; else NULL. */
 Expr *known_arm(const Instance *n, const Expr *e);
 /* Whether the function that is differentiated is known. */

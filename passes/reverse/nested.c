@@ -185,22 +185,24 @@ Expr *inline_made(Reader *r, Expr *call) {
 
 /* ---- ends that are known ----------------------------------------------------------------------- */
 
-/* What an atom is where it was bound to that here, through names and parts of tuples. */
-static const Expr *value_of(const Instance *n, const Expr *e, int depth) {
+/* What that tells, through so many names. */
+static const Expr *value_at(const Instance *n, const Expr *e, int depth) {
     enum { DEEPEST = 32 };
     if (depth == DEEPEST)
         return e;
     if (e->kind == EXPR_PROJ) {
-        const Expr *tuple = value_of(n, e->a, depth + 1);
+        const Expr *tuple = value_at(n, e->a, depth + 1);
         bool known = tuple->kind == EXPR_TUPLE && (uint32_t)e->index < tuple->nargs;
-        return known ? value_of(n, tuple->args[e->index], depth + 1) : e;
+        return known ? value_at(n, tuple->args[e->index], depth + 1) : e;
     }
     const Step *s = e->kind == EXPR_VAR ? map_find(&n->made_by, e->var) : NULL;
     if (!s || s->kind != STEP_PLAIN || s->rec || !s->e)
         return e;
-    const Expr *is = value_of(n, s->e, depth + 1);
+    const Expr *is = value_at(n, s->e, depth + 1);
     return s->e->kind == EXPR_PROJ && is == s->e ? e : is;
 }
+
+const Expr *known_value(const Instance *n, const Expr *atom) { return value_at(n, atom, 0); }
 
 static bool is_number(const Expr *e) { return e->kind == EXPR_LIT && !e->is_float && !e->like; }
 
@@ -209,12 +211,12 @@ static bool is_bool(const Expr *e) {
     return is_number(e) && type_get_dtype(e->type, &dtype) && dtype == DT_BOOL;
 }
 
-/* A plan that was made here is there. A frame that was made here says by which end it was left, and the first one of a loop that none is before it: the way back from
- * another one never runs, nor do the types of its frame hold for this one. */
+/* A plan that was made here is there. A frame that was made here says by which end it was left, and the first one of a loop
+ * that none is before it: the way back from another one never runs, nor do the types of its frame hold for this one. */
 Expr *known_arm(const Instance *n, const Expr *e) {
-    const Expr *test = value_of(n, e->a, 0);
+    const Expr *test = known_value(n, e->a);
     if (expr_calls_builtin(test, "ad.is_zero")) {
-        const Expr *before = value_of(n, test->args[0], 0);
+        const Expr *before = known_value(n, test->args[0]);
         bool none = before->kind == EXPR_ZERO && type_is_unit(before->zero_type);
         return none || (before->kind == EXPR_TUPLE && !before->nargs) ? e->b : NULL;
     }
@@ -222,7 +224,7 @@ Expr *known_arm(const Instance *n, const Expr *e) {
         return test->i ? e->b : e->c;
     if (test->kind != EXPR_CALL || test->a->kind != EXPR_OP || test->a->op != &op_equal)
         return NULL;
-    const Expr *one = value_of(n, test->args[0], 0), *other = value_of(n, test->args[1], 0);
+    const Expr *one = known_value(n, test->args[0]), *other = known_value(n, test->args[1]);
     if (!is_number(one) || !is_number(other))
         return NULL;
     return one->i == other->i ? e->b : e->c;

@@ -16,8 +16,6 @@
 #include "passes/subst.h"
 #include "passes/vmap.h"
 
-enum { DEEPEST = 6 }; /* functions that capture functions: as many as eval/rows.c follows */
-
 typedef struct Walk {
     Reader *r;
     VmapSource source;
@@ -47,13 +45,7 @@ static Expr *walk_captured(Walk *w, Expr *f, const Known *k, uint32_t i, int dep
         return NULL;
     if (k->known[i]) {
         Expr *fn = walk_function(w, part, k->known[i], NULL, depth + 1);
-        if (!fn)
-            return NULL;
-        Expr *link = expr_new(EXPR_LET, fn->type, var->span);
-        link->var = var_new(var->name, fn->type, var->span);
-        link->a = fn;
-        vec_push(&w->source.links, link);
-        return expr_var(link->var, var->span);
+        return fn ? vmap_source_link(&w->source, var, fn) : NULL;
     }
     if (!type_is_closed(var->type) || type_holds_code(var->type) || type_has(var->type, TY_REF))
         return NULL;
@@ -68,45 +60,22 @@ static bool asks_plan(void *ctx, const Expr *e) {
     return expr_calls_builtin(e, "vmap.plan");
 }
 
-/* `vmap` of a function in place of the loop that it became. */
-static Expr *vmap_of(const Subst *names, Expr *f) {
-    Subst s = {.vars = names->vars};
-    Expr *e = expr_new(EXPR_GRAD, b_some_type("g"), f->span);
-    e->mode = GRAD_VMAP;
-    e->a = expr_substitute(&s, f);
-    e->zero_type = e->type;
-    return e;
-}
-
 /* The literal with other names for what it captured; NULL as above. rows: what its parameters are, or NULL. */
 static Expr *walk_function(Walk *w, Expr *f, const Known *k, RowForm *const *rows, int depth) {
     Expr *fn = k->original;
-    if (depth > DEEPEST || fn->fn->is_remade || !fn_has_own_code(fn) ||
+    if (depth > VMAP_DEEPEST || fn->fn->is_remade || !fn_has_own_code(fn) ||
         (rows && fn->fn->nparams != w->source.n))
         return NULL;
-    Expr *inner = vmap_function(w->r->p->ctx, fn);
-    if (!inner && expr_any(fn, asks_plan, NULL))
+    if (!vmap_function(w->r->p->ctx, fn) && expr_any(fn, asks_plan, NULL))
         return NULL;
-    Subst s = {0};
-    VarVec vars = {0};
     VEC(Expr *) are = {0};
     for (uint32_t i = 0; i < k->captured.len; i++) {
         Expr *is = walk_captured(w, f, k, i, depth);
         if (!is)
             return NULL;
-        map_set(&s.vars, k->captured.data[i], is);
-        vec_push(&vars, k->captured.data[i]);
         vec_push(&are, is);
     }
-    for (uint32_t i = 0; rows && i < fn->fn->nparams; i++) {
-        Var *param = fn->fn->params[i];
-        vec_push(&vars, param);
-        vec_push(&are, expr_var(var_new(param->name, rows[i]->type, fn->span), fn->span));
-    }
-    if (inner)
-        return vmap_of(&s, inner);
-    s.mono = mono_of_rows(vars.data, are.data, (uint32_t)vars.len);
-    return expr_substitute(&s, fn);
+    return vmap_source_literal(w->r->p->ctx, fn, &k->captured, are.data, rows, w->source.n);
 }
 
 /* ---- its code ---------------------------------------------------------------------------------- */
@@ -197,26 +166,25 @@ static bool derives(Reader *r, Expr *f) {
 }
 
 /* The tuple that an atom is, of atoms; NULL where it is none. */
-static Expr *find_tuple(const Reader *r, const Expr *atom) {
-    const Step *s = atom->kind == EXPR_VAR ? map_find(&r->n->made_by, atom->var) : NULL;
-    Expr *e = s && s->kind == STEP_PLAIN ? s->e : NULL;
-    bool found = e && e->kind == EXPR_TUPLE;
+static const Expr *find_tuple(const Reader *r, const Expr *atom) {
+    const Expr *e = known_value(r->n, atom);
+    bool found = e->kind == EXPR_TUPLE;
     for (uint32_t i = 0; found && i < e->nargs; i++)
         found = is_atom(e->args[i]);
     return found ? e : NULL;
 }
 
 Expr *read_plan(Reader *r, Expr *call) {
-    Expr *tuple = find_tuple(r, call->args[1]);
+    const Expr *args = find_tuple(r, call->args[1]);
     bool none = derives(r, call->args[0]);
-    Expr *rows = tuple && !none ? code_of_rows(r, call->args[0], tuple->args, tuple->nargs, &none)
-                                : NULL;
+    Expr *rows = args && !none ? code_of_rows(r, call->args[0], args->args, args->nargs, &none)
+                               : NULL;
     if (!rows && !none)
         return NULL;
     Expr **parts = mem_new_n(Expr *, 2);
     parts[0] = expr_bool(!none, call->span);
     parts[1] = none ? expr_unit(call->span) : read_fn(r, rows, NULL, false);
-    tuple = expr_tuple(parts, 2, call->span);
+    Expr *tuple = expr_tuple(parts, 2, call->span);
     Expr *plan = add_plain(r, "plan", tuple);
     map_set(&r->n->tuples, plan->var, tuple);
     Place *p = place_new(r->n, tuple->type); /* its parts are read, and nothing else */
