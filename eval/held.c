@@ -133,7 +133,7 @@ static bool find(Finder *f, Value v, Type *type, bool is_known, int depth) {
 }
 
 /* The literal of a closure with those that it captured; NULL where one of them is not as it was written. */
-static struct Known *known_of_closure(Interp *in, const Closure *c, int depth) {
+static struct Known *literal_of_closure(Interp *in, const Closure *c, int depth) {
     if (depth == KNOWN_DEPTH || !is_as_written(in, c) || is_constructor(in, c))
         return NULL;
     struct Known **captured = mem_new_n(struct Known *, c->ncaptured + 1);
@@ -146,7 +146,7 @@ static struct Known *known_of_closure(Interp *in, const Closure *c, int depth) {
             self = i;
             continue;
         }
-        captured[i] = known_of_closure(in, inner, depth + 1);
+        captured[i] = literal_of_closure(in, inner, depth + 1);
         if (!captured[i])
             return NULL;
     }
@@ -164,7 +164,7 @@ bool held_find(void *interp, const Global *g, Type *type, HeldFunctions *out) {
     Finder f = {.in = in, .out = out, .left = MOST_VALUES};
     if (!v)
         return false;
-    out->whole = v->tag == VAL_CLOSURE ? known_of_closure(in, v->p, 0) : NULL;
+    out->whole = v->tag == VAL_CLOSURE ? literal_of_closure(in, v->p, 0) : NULL;
     return !type || find(&f, *v, type, out->whole != NULL, 0);
 }
 

@@ -176,6 +176,8 @@ static Expr *start_forward(Program *p, Instance *top) {
 bool type_is_open(Type *t, bool dtypes) {
     static const TypeTag open[] = {TY_PARAM, TY_VAR};
     for (int k = 0; k < 2; k++) {
+        if (!type_has(t, open[k]))
+            continue;
         Map seen = {0};
         TypeVec found = {0};
         type_collect(t, open[k], &seen, &found);

@@ -78,9 +78,7 @@ bool functions_begin(Functions *f) {
     return more;
 }
 
-bool type_may_be_function(Type *t) {
-    return type_holds_code(t) || type_has(t, TY_PARAM) || type_has_vars(t);
-}
+bool type_may_be_function(Type *t) { return type_holds_code(t) || type_is_open(t, false); }
 
 /* ---- literals -------------------------------------------------------------------------------- */
 
@@ -558,8 +556,6 @@ Known *function_of_let(Reader *r, const Expr *atom) {
     return held.whole;
 }
 
-static bool may_hold_function(Type *t) { return type_holds_code(t) || type_is_open(t, false); }
-
 static bool captured_is_known(const Known *k, int depth) {
     enum { DEEPEST = 16 };
     if (depth == DEEPEST)
@@ -567,7 +563,7 @@ static bool captured_is_known(const Known *k, int depth) {
     for (uint32_t i = 0; i < k->captured.len; i++) {
         const Known *of = k->known[i];
         bool ok = of ? of == k || captured_is_known(of, depth + 1)
-                     : !may_hold_function(k->captured.data[i]->type);
+                     : !type_may_be_function(k->captured.data[i]->type);
         if (!ok)
             return false;
     }
@@ -583,7 +579,7 @@ void functions_check_source(Program *p, const Known *source) {
         map_set(&p->functions->held, held, (void *)held);
     }
     for (uint32_t i = 0; i < source->fn->fn->nparams; i++)
-        ok &= !may_hold_function(source->fn->fn->params[i]->type);
+        ok &= !type_may_be_function(source->fn->fn->params[i]->type);
     if (p->functions->taken && !ok)
         reverse_lack(p, "a function comes from outside");
 }
