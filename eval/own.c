@@ -38,6 +38,7 @@ typedef struct Owning {
     int32_t next;        /* the next number; those of parameters begin at 1 */
     size_t *made;        /* of each number, the instruction whose result it is */
     uint8_t *item;       /* of each number, which item of the frame it is, or 0 */
+    uint32_t *results;   /* of each number of an operator's tuple, a bit an item that was read */
     CtPart *part;        /* of each number */
     int32_t frame;       /* the slot of the parameter that is the frame, or -1 */
     bool takes_item;     /* something takes an item of it */
@@ -489,6 +490,20 @@ static int32_t number_part(Owning *o, size_t at) {
     return part;
 }
 
+/* Whether the instruction reads an item of an operator's tuple, once, that is not read later: nobody else knows the item
+ * then. */
+static bool reads_result(Owning *o, size_t at, int32_t to) {
+    const Instr *i = &o->r->instrs.data[at];
+    if (i->op != CODE_PROJ || (i->b & 3) != BASE_SLOT || i->c >= 32)
+        return false;
+    int32_t tuple = o->holds[i->b >> 4];
+    if (tuple <= 0 || is_param(o, tuple) || o->r->instrs.data[o->made[tuple]].op != CODE_OPERATOR)
+        return false;
+    bool again = o->results[tuple] >> i->c & 1;
+    o->results[tuple] |= UINT32_C(1) << i->c;
+    return !again && !is_read_later(o, at, to, tuple) && may_be_tensor(o->r->origin.data[at]->type);
+}
+
 static void give_result(Owning *o, size_t at) {
     Instr *i = &o->r->instrs.data[at];
     if ((i->b & 3) == BASE_SLOT && may_be_tensor(o->r->origin.data[at]->type))
@@ -528,7 +543,8 @@ static void run_forward(Owning *o) {
                 forget_in(o->holds, o->nslots, o->holds[reads.make->captured[s] >> 4]);
         o->called |= called; /* which may take another frame apart */
         bool item = reads_item(o, at);
-        bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) || item;
+        bool fresh = instr_info(i)->result == RESULT_FRESH || calls(o->r, i, ad_add_index) ||
+                     item || reads_result(o, at, to);
         int32_t value = fresh || called       ? number_result(o, at, called)
                         : i->op == CODE_TUPLE ? -number_result(o, at, false)
                                               : number_part(o, at);
@@ -587,6 +603,7 @@ void own_code(Resolver *r) {
     o.made = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.made);
     o.item = mem_bytes(o.n + r->code->nparams + 1);
     memset(o.item, 0, o.n + r->code->nparams + 1);
+    o.results = mem_new_n(uint32_t, o.n + r->code->nparams + 1);
     o.part = mem_bytes((o.n + r->code->nparams + 1) * sizeof *o.part);
     memset(o.part, 0, (o.n + r->code->nparams + 1) * sizeof *o.part);
     o.called_before = mem_bytes(o.n + 1);
