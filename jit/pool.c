@@ -10,18 +10,26 @@
  *
  * Note [Backing off]. Where other processes use the cores, a worker is put off in the middle of its
  * piece and the caller waits for it, for milliseconds. A job in which that wait was longer than the
- * caller's own work, or MISSES jobs in a row in which no worker came, is a sign of it: the next
- * `penalty` jobs are the caller's alone and the workers sleep. Each sign doubles the penalty and each job
- * that went well takes a quarter of it: a wait costs as much as some fifty jobs gain. */
+ * caller's own work, or MISSES jobs in a row in which no worker came, is a sign of it: jobs are then the caller's
+ * alone, and the workers sleep, until it has worked alone for `times` that wait. So waiting takes a small part of the time,
+ * however short jobs are. Each sign doubles `times` and each job that went well takes a quarter of it.
+ *
+ * Note [Asking who runs]. One worker that wakes among such processes already costs the caller: the system then counts one
+ * thread more and gives the caller a core together with another process, for tens of milliseconds. So before workers are
+ * made, and each time that the caller has gone on alone, the system is asked how many threads run; where others
+ * have all cores, that is a sign, too. */
 #include "jit/internal.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { SPINS = 4000, MISSES = 4, ALONE_MOST = 1024, YIELD_AFTER = 256 };
+enum { SPINS = 4000, MISSES = 4, TIMES_LEAST = 16, TIMES_MOST = 128, YIELD_AFTER = 256 };
 static const int64_t WAIT_NS = 50000; /* shorter waits are no sign of a busy machine */
 
 typedef struct Worker {
@@ -30,7 +38,8 @@ typedef struct Worker {
 } Worker;
 
 struct JitPool {
-    int threads; /* the caller included */
+    int threads; /* the caller included; before `started` those that are wanted */
+    bool started;
     Worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -42,7 +51,9 @@ struct JitPool {
     void (*fn)(void *arg, int i);
     void *arg;
     /* The caller's: Note [Backing off]. */
-    int alone, penalty, misses;
+    int times, misses;
+    int64_t alone; /* ns of work that are left */
+    bool asks;     /* who runs, before the next job: Note [Asking who runs] */
 };
 
 static inline void relax(void) {
@@ -113,20 +124,28 @@ JitPool *jit_pool_new(int threads) {
         return NULL;
     }
     p->workers = workers;
-    p->threads = 1;
+    p->threads = threads;
+    p->times = TIMES_LEAST;
+    p->asks = true;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
+    return p;
+}
+
+static void start_workers(JitPool *p) {
+    int threads = p->threads;
+    p->started = true;
+    p->threads = 1;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &old);
     for (int i = 1; i < threads; i++) {
-        workers[i] = (Worker){.pool = p};
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+        p->workers[i] = (Worker){.pool = p};
+        if (pthread_create(&p->workers[i].thread, NULL, work, &p->workers[i]) != 0)
             break;
         p->threads++;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return p;
 }
 
 static void wake_workers(JitPool *p) {
@@ -137,28 +156,67 @@ static void wake_workers(JitPool *p) {
     pthread_mutex_unlock(&p->lock);
 }
 
+/* The threads that run or wait for a core, this one included; 0 where the system does not say. */
+static int count_running(void) {
+    char text[128];
+    int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC); /* three averages, then running/all */
+    ssize_t n = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = text;
+    for (int i = 0; i < 3 && at; i++)
+        at = (at = strchr(at, ' ')) ? at + 1 : NULL;
+    return at ? atoi(at) : 0;
+}
+
+/* See Note [Asking who runs]. The workers sleep. */
+static bool is_crowded(void) {
+    int others = count_running() - 1;
+    return others >= sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void back_off(JitPool *p, int64_t lost) {
+    p->alone = lost * p->times;
+    p->times = p->times * 2 > TIMES_MOST ? TIMES_MOST : p->times * 2;
+    p->misses = 0;
+    p->asks = true;
+}
+
 /* What a job says of the machine: `own` the caller's work, `waited` its wait after that, in ns. */
 static void learn(JitPool *p, int64_t own, int64_t waited) {
     bool came = atomic_load_explicit(&p->helped, memory_order_relaxed) > 0;
     p->misses = came ? 0 : p->misses + 1;
-    if ((waited > WAIT_NS && waited > own) || p->misses == MISSES) {
-        p->penalty = p->penalty ? p->penalty * 2 : MISSES;
-        if (p->penalty > ALONE_MOST)
-            p->penalty = ALONE_MOST;
-        p->misses = 0;
-    } else if (came) {
-        p->penalty = p->penalty * 3 / 4;
-    }
-    p->alone = p->misses ? 0 : p->penalty;
+    if (waited > WAIT_NS && waited > own)
+        back_off(p, waited);
+    else if (p->misses == MISSES)
+        back_off(p, WAIT_NS);
+    else if (came)
+        p->times = p->times * 3 / 4 < TIMES_LEAST ? TIMES_LEAST : p->times * 3 / 4;
     atomic_store_explicit(&p->backs_off, p->alone > 0, memory_order_relaxed);
 }
 
+/* Whether the workers are to help. */
+static bool is_shared(JitPool *p) {
+    if (p->alone > 0)
+        return false;
+    if (p->asks) {
+        p->asks = false;
+        if (is_crowded())
+            back_off(p, WAIT_NS);
+        else if (!p->started)
+            start_workers(p);
+    }
+    return p->alone <= 0 && p->threads > 1;
+}
+
 void jit_pool_run(JitPool *p, int n, void (*fn)(void *arg, int i), void *arg) {
-    if (!p || n < 2 || p->threads < 2 || p->alone > 0) {
-        if (p && n > 1 && p->alone > 0)
-            p->alone--;
+    if (!p || n < 2 || !is_shared(p)) {
+        int64_t begin = p && n > 1 ? now_ns() : 0;
         for (int i = 0; i < n; i++)
             fn(arg, i);
+        if (p && n > 1)
+            p->alone -= now_ns() - begin;
         return;
     }
     p->fn = fn;
@@ -191,7 +249,7 @@ void jit_pool_free(JitPool *p) {
     atomic_store(&p->ending, true);
     pthread_cond_broadcast(&p->wake);
     pthread_mutex_unlock(&p->lock);
-    for (int i = 1; i < p->threads; i++)
+    for (int i = 1; i < p->threads && p->started; i++)
         pthread_join(p->workers[i].thread, NULL);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);

@@ -3,6 +3,9 @@
 #include "jit/internal.h"
 #include "tests/unit/check.h"
 
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct Pieces {
@@ -49,8 +52,36 @@ TEST(the_pool_backs_off) {
     jit_pool_free(pool);
 }
 
+/* jit/pool.c, Note [Asking who runs]: where other processes have all cores no worker is made. */
+TEST(no_worker_beside_busy_processes) {
+    enum { MOST = 64 };
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    if (n > MOST || access("/proc/loadavg", R_OK) != 0)
+        return;
+    pid_t busy[MOST];
+    for (long i = 0; i < n; i++) {
+        busy[i] = fork();
+        if (busy[i] == 0) {
+            alarm(60);
+            for (;;)
+                atomic_signal_fence(memory_order_seq_cst);
+        }
+    }
+    JitPool *pool = jit_pool_new(2);
+    Pieces p = {.caller = pthread_self(), .slow = true};
+    jit_pool_run(pool, 2, count_piece, &p);
+    CHECK(jit_pool_is_alone(pool));
+    CHECK_INT(p.times[0] + p.times[1], 2);
+    for (long i = 0; i < n; i++) {
+        kill(busy[i], SIGKILL);
+        waitpid(busy[i], NULL, 0);
+    }
+    jit_pool_free(pool);
+}
+
 int main(void) {
     RUN(each_piece_is_done_once);
     RUN(the_pool_backs_off);
+    RUN(no_worker_beside_busy_processes);
     return check_result();
 }
