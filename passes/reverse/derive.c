@@ -244,9 +244,10 @@ static void make_tangents(Program *p) {
             instance_make_tangent(p->instances.data[i]);
 }
 
-/* Makes the ways back again until nothing new is learnt. */
+/* Makes the ways back again until nothing new is learnt, or it is learnt that the program is to be read again. */
 static void settle_instances(Program *p, GradKind kind, Instance *top) {
-    for (uint32_t round = 0; !p->why && (p->changed || !round); round++) {
+    p->changed = true;
+    for (uint32_t round = 0; !p->why && p->changed && !functions_grew(p->functions); round++) {
         if (round > MAX_ROUNDS) {
             reverse_give_up(p, "what is shared does not settle");
             break;
@@ -365,6 +366,7 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
         again.most_work = p->most_work;
         again.prepared = p->prepared;
         again.typed = p->typed;
+        again.made = p->made;
         again.used = p->used;
         *p = again;
         top = derive_once(p, kind, source);
@@ -390,6 +392,7 @@ static bool take_split(Program *p, const Program *before) {
     p->splits = true;
     p->most_work = before->work + MORE_WORK;
     p->typed = before->typed;
+    p->made = before->made;
     p->used = before->used;
     for (size_t i = 0; map_next(&before->prepared, &i, &fn, &prepared);) {
         Expr *made = map_find(&p->prepared, prepared);

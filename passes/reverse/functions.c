@@ -69,8 +69,12 @@ Functions *functions_new(void) { return mem_new(Functions); }
 
 bool functions_are_data(const Program *p) { return p->functions->taken; }
 
+bool functions_grew(const Functions *f) {
+    return f->taken && f->asked && f->listed.len > f->before;
+}
+
 bool functions_begin(Functions *f) {
-    bool more = !f->taken || (f->asked && f->listed.len > f->before);
+    bool more = !f->taken || functions_grew(f);
     f->taken = true;
     f->asked = false;
     f->before = f->listed.len;

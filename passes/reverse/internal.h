@@ -286,6 +286,7 @@ typedef struct Program {
     Map used;             /* Global that was noted */
     Map prepared;         /* EXPR_FN -> the same after the passes */
     Map typed;            /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
+    Map made;             /* what was made while reading: rows.c */
     Functions *functions;
     bool prepares;
     bool splits;         /* what follows a choice between data stands in its arms (split.c) */
@@ -374,6 +375,8 @@ void merge_step(Reader *r, Step *s);
 Functions *functions_new(void);
 /* Whether they are, in this reading. */
 bool functions_are_data(const Program *p);
+/* Whether more of them were found in this reading, so that there will be another one. */
+bool functions_grew(const Functions *f);
 /* Before another reading, in which they are. false: all that is to be known of them was known in the last one. */
 bool functions_begin(Functions *f);
 /* Leaves a program that was given functions from outside. */
@@ -425,6 +428,8 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v);
 /* v is part i of `whole`, a tuple whose length is not known: of a frame. */
 Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i);
 /* ---- rows.c: Note [Rows of known functions] ---- */
+/* vmap(f) as its loop. */
+Expr *read_vmap(Reader *r, Expr *e);
 /* A call of `vmap.plan`, whose arguments are atoms, as the code that it gives; NULL where the run decides. */
 Expr *read_plan(Reader *r, Expr *call);
 

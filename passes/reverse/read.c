@@ -682,17 +682,6 @@ static Expr *read_before(Reader *r, Expr *e) {
     }
 }
 
-/* vmap(f) as a loop that captured f. Code of all rows is made of f as it was written; what the loop calls is read with values in
- * place of references. */
-static Expr *read_vmap(Reader *r, Expr *e) {
-    Expr *copy = expr_copy(e);
-    copy->a = read_value(r, e->a);
-    Known *k = expr_is_vmap_of_literal(e) && !r->p->why ? known_of(r, copy->a) : NULL;
-    if (k)
-        k->fn = references_as_values(r->p, k->fn);
-    return vmap_to_run(r->p->ctx, copy);
-}
-
 Expr *read_value(Reader *r, Expr *e) {
     for (Expr *next = e; next; next = read_before(r, e)) {
         e = next->kind == EXPR_GRAD && next->mode == GRAD_VMAP ? read_vmap(r, next) : next;

@@ -20,7 +20,82 @@ typedef struct Walk {
     Reader *r;
     VmapSource source;
     VEC(Expr *) given; /* atoms: what source.given are */
+    Str key;           /* which functions these are, and of which types what they captured is */
 } Walk;
+
+/* ---- what was made ----------------------------------------------------------------------------- */
+
+/* Code that is made while a program is read, of names for what it captures. When the program is read again, the literals in
+ * it are met again (Note [Functions as data] in functions.c); in one function it is read once, and next time another. */
+typedef struct Made {
+    Expr *e;            /* NULL: there is none */
+    bool never;         /* whatever is known */
+    VarVec given;       /* what it captures */
+    Expr *values;       /* of a loop: the function with values in place of references, or NULL */
+    const Instance *in; /* the function that read it last */
+    struct Made *next;
+} Made;
+
+/* What was made under that name, and is not yet read in this function; *is_new: it is to be made. */
+static Made *find_made(Reader *r, const void *name, bool *is_new) {
+    Made *first = map_find(&r->p->made, name), *m = first;
+    while (m && m->in == r->n)
+        m = m->next;
+    *is_new = !m;
+    if (!m) {
+        m = mem_new(Made);
+        m->next = first;
+        map_set(&r->p->made, name, m);
+    }
+    m->in = r->n;
+    return m;
+}
+
+/* It, where these atoms are what it captures. */
+static Expr *made_of(const Made *m, Expr *const *atoms) {
+    Expr *e = m->e;
+    for (size_t i = m->given.len; e && i-- > 0;) {
+        Expr *let = expr_new(EXPR_LET, e->type, e->span);
+        let->var = m->given.data[i];
+        let->a = atoms[i];
+        let->body = e;
+        e = let;
+    }
+    return e;
+}
+
+/* vmap(f) as a loop that captured f. Code of all rows is made of f as it was written; what the loop calls is read with values in
+ * place of references. */
+Expr *read_vmap(Reader *r, Expr *e) {
+    bool is_new;
+    Expr *copy = expr_copy(e), *f = read_value(r, e->a);
+    if (r->p->why)
+        return e;
+    Made *m = find_made(r, e, &is_new);
+    Known *k = expr_is_vmap_of_literal(e) ? known_of(r, f) : NULL;
+    if (is_new) {
+        Build b = {e->span};
+        vec_push(&m->given, b_var(&b, "f", f->type));
+        copy->a = b_ref(&b, m->given.data[0]);
+        Expr *loop = vmap_to_run(r->p->ctx, copy);
+        m->e = loop == copy ? NULL : loop;
+        m->values = k ? references_as_values(r->p, k->fn) : NULL;
+    }
+    if (k)
+        k->fn = m->values;
+    copy->a = f;
+    return m->e ? made_of(m, &f) : copy;
+}
+
+/* Names a type: where its text leaves something open, by what that is. */
+static void add_type(Str *key, Type *t) {
+    Map seen[2] = {0};
+    TypeVec names = {0};
+    str_printf(key, "%s,", type_text(t));
+    type_collect_names(t, seen, &names);
+    for (size_t i = 0; i < names.len; i++)
+        str_printf(key, "%p,", (void *)names.data[i]);
+}
 
 /* ---- the function ------------------------------------------------------------------------------ */
 
@@ -50,6 +125,7 @@ static Expr *walk_captured(Walk *w, Expr *f, const Known *k, uint32_t i, int dep
     if (!type_is_closed(var->type) || type_holds_code(var->type) || type_has(var->type, TY_REF))
         return NULL;
     Var *given = var_new(var->name, var->type, var->span);
+    add_type(&w->key, var->type);
     vec_push(&w->source.given, given);
     vec_push(&w->given, part);
     return expr_var(given, var->span);
@@ -69,12 +145,14 @@ static Expr *walk_function(Walk *w, Expr *f, const Known *k, RowForm *const *row
     if (!vmap_function(w->r->p->ctx, fn) && expr_any(fn, asks_plan, NULL))
         return NULL;
     VEC(Expr *) are = {0};
+    str_printf(&w->key, "%p(", (const void *)fn);
     for (uint32_t i = 0; i < k->captured.len; i++) {
         Expr *is = walk_captured(w, f, k, i, depth);
         if (!is)
             return NULL;
         vec_push(&are, is);
     }
+    str_add_char(&w->key, ')');
     return vmap_source_literal(w->r->p->ctx, fn, &k->captured, are.data, rows, w->source.n);
 }
 
@@ -127,30 +205,49 @@ static bool has_value(PassCtx *ctx, Expr *made, Expr *const *args, uint32_t n) {
     return found;
 }
 
-/* f at all rows of the arguments, a function of these; NULL where the run decides, or where *none: there is no such code. */
-static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, bool *none) {
+/* f at all rows of the arguments, a function of these. */
+static void make_code(Walk *w, Made *m, Expr *const *args) {
+    PassCtx *ctx = w->r->p->ctx;
+    uint32_t n = w->source.n;
+    DependencyVec deps = {0};
+    BatchRefusal refusal;
+    Expr *fn = vmap_at_all_rows(ctx, &w->source, &deps, &refusal);
+    for (size_t i = 0; i < deps.len; i++)
+        use_global(w->r->p, deps.data[i].global);
+    m->never = !fn;
+    if (!fn || !has_value(ctx, fn, args, n))
+        return;
+    uint32_t ngiven = fn->fn->nparams - n;
+    Build b = {w->source.span};
+    Subst s = {0};
+    VEC(Expr *) are = {0};
+    for (uint32_t i = 0; i < ngiven; i++) {
+        const Var *param = fn->fn->params[i];
+        vec_push(&m->given, var_new(param->name, param->type, param->span));
+        vec_push(&are, b_ref(&b, m->given.data[i]));
+        map_set(&s.vars, param, are.data[i]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&are, (Expr *)args[i]);
+    s.mono = mono_of_inlined(fn, are.data, ngiven + n);
+    m->e = expr_substitute(&s, b_fn(&b, "vmap", fn->fn->params + ngiven, n, fn->fn->body));
+}
+
+/* f at all rows of the arguments, a function of these; NULL where the run decides, or where *never: there is no such code. */
+static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, bool *never) {
     const Known *k = known_of(r, f);
     RowForm **forms = k ? forms_of_args(args, n) : NULL;
     Walk w = {.r = r, .source = {.rows = forms, .n = n, .span = f->span, .follows = true}};
-    DependencyVec deps = {0};
-    BatchRefusal refusal;
     if (!forms || !(w.source.fn = walk_function(&w, f, k, forms, 0)) || r->p->why)
         return NULL;
-    Expr *made = vmap_at_all_rows(r->p->ctx, &w.source, &deps, &refusal);
-    for (size_t i = 0; i < deps.len; i++)
-        use_global(r->p, deps.data[i].global);
-    *none = !made;
-    if (!made || !has_value(r->p->ctx, made, args, n))
-        return NULL;
-    uint32_t ngiven = (uint32_t)w.given.len;
     for (uint32_t i = 0; i < n; i++)
-        vec_push(&w.given, (Expr *)args[i]);
-    Subst s = {.mono = mono_of_inlined(made, w.given.data, ngiven + n)};
-    for (uint32_t i = 0; i < ngiven; i++)
-        map_set(&s.vars, made->fn->params[i], w.given.data[i]);
-    Build b = {f->span};
-    Expr *of_rows = b_fn(&b, "vmap", made->fn->params + ngiven, n, made->fn->body);
-    return expr_substitute(&s, of_rows);
+        add_type(&w.key, args[i]->type);
+    bool is_new;
+    Made *m = find_made(r, sym_intern(str_text(&w.key)), &is_new);
+    if (is_new)
+        make_code(&w, m, args);
+    *never = m->never;
+    return made_of(m, w.given.data);
 }
 
 static bool takes_derivative(void *ctx, const Expr *e) {
@@ -183,7 +280,7 @@ Expr *read_plan(Reader *r, Expr *call) {
         return NULL;
     Expr **parts = mem_new_n(Expr *, 2);
     parts[0] = expr_bool(!none, call->span);
-    parts[1] = none ? expr_unit(call->span) : read_fn(r, rows, NULL, false);
+    parts[1] = none ? expr_unit(call->span) : read_value(r, rows);
     Expr *tuple = expr_tuple(parts, 2, call->span);
     Expr *plan = add_plain(r, "plan", tuple);
     map_set(&r->n->tuples, plan->var, tuple);
