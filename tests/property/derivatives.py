@@ -153,11 +153,26 @@ def judge(words):
     return None, False
 
 
+def those_named(samples, rules, err):
+    """The samples, each a line, that the messages are about."""
+    before = (_draw.DECLARATIONS + HARNESS + rules).count("\n")
+    lines = {int(line) for line in re.findall(r"(?m)^\S+?:(\d+):\d+: error", err)}
+    return [s for i, s in enumerate(samples) if before + i + 1 in lines]
+
+
 def try_samples(relay, samples, rules=""):
     """Of each sample what is wrong, "" where it was thrown away, or None. rules: that stand before them."""
     text = rules + "".join(s.text() for s in samples)
     checks = ["--check-core"] if samples[0].seed // FILE % CHECKED == 0 else []
-    runs = [run(relay, way, text) for way in (checks, ["--engine=reference"])]
+    runs = []
+    for way in (checks, ["--engine=reference"]):
+        runs.append(run(relay, way, text))
+        named = those_named(samples, rules, runs[-1][2]) if runs[-1][0] and len(samples) > 1 else []
+        if named:  # an error ends a file, if it is not found before it runs: those by themselves, and the others again
+            found = try_samples(relay, [s for s in samples if s not in named], rules) if len(named) < len(samples) else {}
+            for s in named:
+                found.update(try_samples(relay, [s], rules))
+            return found
     lines = [{w[0]: w[1:] for w in (line.split() for line in out.splitlines()) if len(w) == 7} for _, out, _ in runs]
     found = {}
     for s in samples:
