@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 13,      /* changes with anything in this file and with generated code */
+    JIT_ABI = 14,      /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
@@ -45,7 +45,6 @@ enum {
     SIG_UNROLL = 16, /* its loop takes JIT_UNROLL steps (TILE) or vectors (MAP) a turn */
 };
 enum { JIT_CUT = 64, JIT_CUT_ROW = 16, JIT_UNROLL = 4 }; /* JIT_CUT_ROW: of tiles of one row */
-enum { JIT_SHORT_BODY = 64 }; /* instructions; MAP: longer ones are masked everywhere */
 
 /* What a kernel is compiled for beside its recipe. Loop axes are the recipe's, merged and permuted;
  * reduction axes keep their order. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FORM_MAP: lanes along the last parallel axis. With masked memory (AVX-512) a long body is one
- * masked loop; a short one, whose mask would cost, is a plain loop and a masked tail; without, the
+ * masked loop, unless it runs often; a short one, whose mask would cost, is a plain loop and a masked tail; without, the
  * tail is a loop of single elements. FORM_SWAP: see Note [Turned operands]. */
 #include "jit/emit.h"
+
+enum { SHORT_BODY = 64 };
 
 static void body_and_stores(Emit *e, Frame *f) {
     const Recipe *r = e->r;
@@ -38,7 +40,8 @@ void emit_map_row(Emit *e, Frame *row, int v) {
     emit_hoist(e, row, r->body, e->body_dep, r->nbody, 1u << v);
 
     Strips strips;
-    if (masks && r->nbody > JIT_SHORT_BODY) {
+    bool several = e->sig->flags & SIG_UNROLL;
+    if (masks && r->nbody > SHORT_BODY && !several) {
         emit_strips_begin(e, &strips, n, lanes, true, NULL, 0);
         emit_frame_copy(e, &f, row);
         emit_frame_enter(e, &f, v, strips.inner.i);
@@ -46,7 +49,7 @@ void emit_map_row(Emit *e, Frame *row, int v) {
         body_and_stores(e, &f);
         emit_strips_end(e, &strips, NULL);
     } else {
-        int turn = e->sig->flags & SIG_UNROLL ? JIT_UNROLL : 1, wide = turn * lanes;
+        int turn = several ? JIT_UNROLL : 1, wide = turn * lanes;
         LLVMValueRef full = LLVMBuildAnd(e->b, n, emit_int(e, -wide), "");
         emit_strips_begin(e, &strips, full, wide, false, NULL, 0);
         several_vectors(e, row, v, strips.inner.i, turn);

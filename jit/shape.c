@@ -13,6 +13,7 @@ enum {
     MOST_UNROLLED = 512,
     SHORT = 8,  /* an axis of fewer elements leaves most of a vector's lanes empty */
     CHAIN = 16, /* a formula of so many instructions is one chain of them, most often */
+    CHAIN_MOST = 128,
 };
 
 typedef struct Shape {
@@ -160,8 +161,7 @@ static void shape_map(Shape *s) {
     plan->sig.form = FORM_MAP;
     /* A formula as tanh or exp is a chain of instructions that wait for each other. A processor looks ahead as far as the
      * next two vectors, which does not keep its units busy: several are computed side by side. */
-    if (plan->sig.level && !s->jr->has_calls && s->r->nbody >= CHAIN &&
-        s->r->nbody <= JIT_SHORT_BODY)
+    if (plan->sig.level && !s->jr->has_calls && s->r->nbody >= CHAIN && s->r->nbody <= CHAIN_MOST)
         plan->sig.flags |= SIG_UNROLL;
     int v = s->npar - 1, turned = -1, n = 0;
     if (s->npar < 2 || s->jr->has_calls || s->r->nbody > 12 || plan->extent[v] < SHORT)
