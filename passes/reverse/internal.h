@@ -337,6 +337,8 @@ typedef struct Reader {
 Known *known_new(Expr *fn);
 /* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
 Known *known_prepared(Program *p, Expr *fn);
+/* What the passes make of it, or itself. */
+Expr *function_after_passes(Program *p, Expr *fn);
 /* The function with values in place of references that are only read and written (references.c), or itself. */
 Expr *references_as_values(Program *p, Expr *fn);
 /* The function with a body that was written otherwise for a derivative (Fn.is_remade). */

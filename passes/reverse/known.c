@@ -89,9 +89,9 @@ void use_global(Program *p, Global *g) {
 
 /* Note [Prepared functions]. What is differentiated has gone through the passes: calls of small functions stand
  * inlined, so that one frame is kept where there were several, and `while`, `foldl` and the like are copies that call
- * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. Where
- * closures are made or derivatives taken all the same, the function is read as it was written: which variables a
- * closure captured, in which order, is read by number. */
+ * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. Where functions
+ * are data, one that makes closures or takes derivatives all the same is read as it was written: a closure that comes from
+ * elsewhere is of a literal that was written. */
 static bool is_literal(void *root, const Expr *e) {
     return e->kind == EXPR_GRAD || (e->kind == EXPR_FN && e != root);
 }
@@ -101,6 +101,7 @@ static bool is_first_order(Expr *fn) { return !expr_any(fn, is_literal, fn); }
 
 typedef struct Prepared {
     Expr *made;
+    bool is_first_order;
     DependencyVec deps;
 } Prepared;
 
@@ -109,15 +110,16 @@ static Prepared *prepared_by_passes(PassCtx *ctx, Expr *fn) {
     VarVec given = {0};
     expr_free_vars(fn, &given);
     p->made = optimise_source(ctx, fn, fn->fn->name, &given, &p->deps);
-    if (!is_first_order(p->made))
-        p->made = fn;
+    p->is_first_order = is_first_order(p->made);
     return p;
 }
 
 /* A function is differentiated in more than one way: by `vjp` and `jvp`, again with what is known of the functions that it
  * captured, and inside of others. It is prepared once, unless somebody watches the passes. */
-static Expr *run_passes(Program *p, Expr *fn) {
+Expr *function_after_passes(Program *p, Expr *fn) {
     PassCtx *ctx = p->ctx;
+    if (!p->prepares)
+        return fn;
     bool is_watched = ctx->tellings || ctx->opt->bisects || ctx->opt->print_after;
     WeakMap *all = &grad_state(ctx)->prepared;
     Prepared *known = is_watched ? NULL : weak_find(all, fn);
@@ -125,6 +127,8 @@ static Expr *run_passes(Program *p, Expr *fn) {
         known = prepared_by_passes(ctx, fn);
         weak_set(all, fn, known);
     }
+    if (functions_are_data(p) && !known->is_first_order)
+        return fn;
     for (size_t i = 0; known->made != fn && i < known->deps.len; i++)
         use_global(p, known->deps.data[i].global);
     return known->made;
@@ -134,7 +138,7 @@ static Expr *prepare(Program *p, Expr *fn) {
     Expr *known = map_find(&p->prepared, fn);
     if (known || mem_stack_left() < SPARE_STACK)
         return known ? known : fn;
-    Expr *made = references_as_values(p, p->prepares ? run_passes(p, fn) : fn);
+    Expr *made = references_as_values(p, function_after_passes(p, fn));
     if (p->splits)
         made = split_choices(p->ctx, made);
     map_set(&p->prepared, fn, made);

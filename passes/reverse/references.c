@@ -12,7 +12,7 @@
  *
  * So it is for a reference that is bound by a `let`, read and written by that name (or another one that a `let` gives it), in the
  * function that makes it, in local functions that are only called, and in definitions that it is given to, which are copied
- * for that: they take what it holds behind their own parameters, or in its place, and give what it holds then beside their
+ * for that, after passes: they take what it holds behind their own parameters, or in its place, and give what it holds then beside their
  * result. What runs, and in which order, stays as it is, and a value has the cell that it had: what was written is what is read.
  *
  * All other references stay, and a program in which an active value reaches one is left to the twins: those in data that is not
@@ -89,10 +89,16 @@ static Ref *ref_of(const Values *v, const Expr *e) {
     return e->kind == EXPR_VAR ? map_find(&v->refs, e->var) : NULL;
 }
 
+static bool is_in(const RefVec *refs, const Ref *r) {
+    for (size_t i = 0; i < refs->len; i++)
+        if (refs->data[i] == r)
+            return true;
+    return false;
+}
+
 static bool add_ref(RefVec *to, Ref *r) {
-    for (size_t i = 0; i < to->len; i++)
-        if (to->data[i] == r)
-            return false;
+    if (is_in(to, r))
+        return false;
     vec_push(to, r);
     return true;
 }
@@ -134,17 +140,18 @@ static Func *func_of_global(Values *v, const Expr *call) {
     Func *f = map_find(&v->globals, g);
     bool is_new = !f;
     if (is_new) {
-        f = func_new(v, cells_expose(g->value), NULL);
+        f = func_new(v, cells_expose(function_after_passes(v->p, g->value)), NULL);
         f->global = g;
         f->params = mem_new_n(Ref *, call->nargs + 1);
         map_set(&v->globals, g, f);
         use_global(v->p, g);
     }
     for (uint32_t i = 0; i < call->nargs; i++) {
-        const Type *t = type_resolve(g->value->fn->params[i]->type);
+        Var *param = f->fn->fn->params[i];
+        const Type *t = type_resolve(param->type);
         bool is_ref = ref_of(v, call->args[i]) != NULL;
         if (is_ref && is_new && t->tag == TY_REF)
-            (f->params[i] = ref_new(v, g->value->fn->params[i], t->elem, f))->is_param = true;
+            (f->params[i] = ref_new(v, param, t->elem, f))->is_param = true;
         f->is_dropped |= is_ref != (f->params[i] != NULL);
     }
     if (is_new)
@@ -175,8 +182,6 @@ static void visit_call(Visit *at, Expr *e) {
         if (r) {
             given->refs[i] = r;
             note_use(at->f, r, false);
-            for (uint32_t k = 0; k < i; k++)
-                r->stays |= given->refs[k] == r; /* it would be two values there */
         } else {
             visit(at, e->args[i]);
         }
@@ -274,10 +279,8 @@ static bool learn_calls(Func *f) {
         const Given *g = f->gives.data[i];
         for (uint32_t k = 0; k < g->callee->fn->fn->nparams; k++) {
             Ref *param = g->callee->params[k];
-            bool writes = false;
-            for (size_t w = 0; param && w < g->callee->written.len; w++)
-                writes |= g->callee->written.data[w] == param;
-            if (writes && g->refs[k] && !is_made_in(f, g->refs[k]))
+            if (param && is_in(&g->callee->written, param) && g->refs[k] &&
+                !is_made_in(f, g->refs[k]))
                 changed |= add_ref(&f->written, g->refs[k]);
         }
     }
@@ -312,6 +315,15 @@ static bool learn_obstacles(Func *f) {
     return changed;
 }
 
+/* A reference that is given twice would be two values there, which are one while it is only read. */
+static void check_twice(const Given *g) {
+    const Func *f = g->callee;
+    for (uint32_t k = 0; k < f->fn->fn->nparams; k++)
+        for (uint32_t i = 0; g->refs[k] && i < f->fn->fn->nparams; i++)
+            g->refs[k]->stays |= i != k && g->refs[i] == g->refs[k] && f->params[k] &&
+                                 is_in(&f->written, f->params[k]);
+}
+
 static void drop_staying(RefVec *refs) {
     size_t left = 0;
     for (size_t i = 0; i < refs->len; i++)
@@ -328,6 +340,9 @@ static bool decide(Values *v) {
         for (size_t i = 0; i < v->all.len; i++)
             changed |= learn_calls(v->all.data[i]);
     }
+    for (size_t i = 0; i < v->all.len; i++)
+        for (size_t k = 0; k < v->all.data[i]->gives.len; k++)
+            check_twice(v->all.data[i]->gives.data[k]);
     for (changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < v->all.len; i++)
