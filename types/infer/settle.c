@@ -529,7 +529,7 @@ static void settle_field(Pending *p) {
 
 static void settle_discard(Infer *I, Pending *p) {
     Type *t = type_resolve(p->expr->type);
-    if (type_is_list(t) && t->nargs && type_is_unit(t->args[0]))
+    if (type_is_list(t) && type_is_unit(t->args[0]))
         return; /* `map(print, xs);` prints */
     switch (t->tag) {
     case TY_TENSOR:

@@ -444,7 +444,7 @@ bool type_is_scalar(Type *t, DType dtype) {
 
 bool type_is_list(Type *t) {
     t = type_resolve(t);
-    return t->tag == TY_DATA && strcmp(t->decl->name->text, "List") == 0;
+    return t->tag == TY_DATA && t->nargs == 1 && strcmp(t->decl->name->text, "List") == 0;
 }
 
 bool type_is_unit(Type *t) {
