@@ -184,8 +184,8 @@ bool type_is_unit(Type *t);
 /* Whether one is a tuple of one entry and the other something else that is known: its comma is easily forgotten. */
 bool type_differs_by_comma(Type *a, Type *b);
 #define TYPE_COMMA_FACT "`(x,)`, with its comma, is a tuple of one entry; `(x)` is `x` itself"
-bool type_is_list(
-    Type *t); /* whether the type is called List and holds one type: for the words of messages */
+/* Whether the type is called List and holds one type: for the words of messages. */
+bool type_is_list(Type *t);
 /* False where the dtype, the number or the rank is not known. */
 bool type_get_dtype(Type *t, DType *out);   /* of a TY_TENSOR or of a KIND_DTYPE type */
 bool type_get_int(Type *dim, int64_t *out); /* a dim that is a known number */
