@@ -54,13 +54,8 @@ static Made *find_made(Reader *r, const void *name, bool *is_new) {
 /* It, where these atoms are what it captures. */
 static Expr *made_of(const Made *m, Expr *const *atoms) {
     Expr *e = m->e;
-    for (size_t i = m->given.len; e && i-- > 0;) {
-        Expr *let = expr_new(EXPR_LET, e->type, e->span);
-        let->var = m->given.data[i];
-        let->a = atoms[i];
-        let->body = e;
-        e = let;
-    }
+    for (size_t i = m->given.len; e && i-- > 0;)
+        e = expr_let(m->given.data[i], atoms[i], e);
     return e;
 }
 
