@@ -31,16 +31,28 @@ static void add_ranks(Diag *d, const Mismatch *m, bool at) {
                       a == 1 ? "axis" : "axes", b);
 }
 
-/* Explains T#1 beside T: the type was declared anew. */
-static void add_superseded(Diag *d, Type *a, Type *b) {
-    if (!a || !b)
+/* The declaration of what the program wrote: of rows that of a row; NULL of other types. */
+static const TypeDecl *declaration_of(Type *t) {
+    t = t ? type_resolve(t) : NULL;
+    if (!t || t->tag != TY_DATA)
+        return NULL;
+    return t->decl->row ? t->decl->row : t->decl;
+}
+
+/* Explains two types of one name: T#1 beside T, which was declared anew, or a List of the program beside that of the prelude. */
+static void add_namesakes(Diag *d, const TypeDecl *one, const TypeDecl *other) {
+    if (!one || !other || one == other || one->name != other->name)
         return;
-    a = type_resolve(a);
-    b = type_resolve(b);
-    if (a->tag == TY_DATA && b->tag == TY_DATA && a->decl->name == b->decl->name &&
-        a->decl->superseded && !b->decl->superseded)
-        diag_add_fact(d, "%s#%u is what `%s` was before it was declared anew", a->decl->name->text,
-                      a->decl->version, b->decl->name->text);
+    const TypeDecl *old = one->superseded ? one : other;
+    if (one->superseded != other->superseded)
+        diag_add_fact(d, "%s#%u is what `%s` was before it was declared anew", old->name->text,
+                      old->version, old->name->text);
+    else if (!one->superseded)
+        diag_add_fact(
+            d,
+            "these are two types of the name `%s`: that of the prelude or of another file, "
+            "and that of the program",
+            one->name->text);
 }
 
 /* Explains rows beside what they are rows of, alone or in a List. */
@@ -125,10 +137,7 @@ void diag_add_mismatch(Infer *I, Diag *d, TypeNamer *namer) {
             return;
         }
         goto differ;
-    case MISMATCH_HEAD:
-        add_superseded(d, m->a, m->b);
-        add_superseded(d, m->b, m->a);
-        goto differ;
+    case MISMATCH_HEAD: add_namesakes(d, declaration_of(m->a), declaration_of(m->b)); goto differ;
     case MISMATCH_ARITY:
     case MISMATCH_KIND:
     differ:
