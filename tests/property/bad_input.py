@@ -289,7 +289,7 @@ SPINS = {
     "reduction": "foldl(fn (a, i) { a + sum(ones(shape=[10000, 1]) * ones(shape=[1, 10000]) * a) }, 0.0, range(10000))",
     "sort": "foldl(fn (a, i) { sort(a) }, random.uniform(random.threefry_key(1), 0.0, 1.0, out_shape=[3000000], out_dtype=float32).1, range(1000))",
     "conv2d": "nn.conv2d(ones(shape=[64, 64, 200, 200]), ones(shape=[256, 64, 7, 7]))",
-    "einsum": 'einsum((ones(shape=[300, 300, 300]), ones(shape=[300, 300, 300])), equation="abc,bcd->ad")',
+    "einsum": 'einsum((ones(shape=[4000, 100, 100]), ones(shape=[100, 100, 4000])), equation="abc,bcd->ad")',
     "gradient": "foldl(fn (a, i) { grad(fn (x) { sum(tanh(x)) })(a).1.0 }, ones(shape=[1000000]), range(100000))",
     "showing": "foldl(fn (a, i) { a + str.length(show(a :: range(1000))) }, 0, range(100000000))",
     "showing at length": 'let s = str.pad("a", 100000); foldl(fn (a, i) { str.length(show(map(fn (k) { s }, range(1000)))) }, 0, range(1000))',
