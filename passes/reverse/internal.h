@@ -290,7 +290,6 @@ typedef struct Program {
     Functions *functions;
     bool prepares;
     bool splits;         /* what follows a choice between data stands in its arms (split.c) */
-    bool indexes;        /* some accumulator is added to in place */
     bool grows;          /* some accumulator is a tuple that grows */
     bool merges;         /* Note [Merging]: values that are equal may become one */
     bool changed;        /* something was learnt: make the ways back again */

@@ -420,10 +420,6 @@ void follow_builtin(Way *w, Step *s) {
             out = type_resolve(e->args[1]->type)->tag == TY_TENSOR ? out : PERHAPS;
         }
     }
-    if (added && !sum) {
-        w->n->program->changed |= expr_calls_builtin(e, "ad.add_index") && !w->n->program->indexes;
-        w->n->program->indexes |= expr_calls_builtin(e, "ad.add_index");
-    }
     bool tensor = out == PRESENT && type_resolve(s->place->type)->tag == TY_TENSOR;
     acc_set(w, s->place, way_bind(w, dv, tensor ? s->place->type : NULL), out);
 }

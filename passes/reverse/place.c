@@ -468,9 +468,6 @@ void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct) {
     args[3] = spec;
     for (uint32_t i = 0; i < n; i++)
         args[i + 4] = at[i];
-    Program *program = w->n->program;
-    program->changed |= !program->indexes;
-    program->indexes = true;
     acc_put(w, p, way_bind(w, b_builtin_n(&w->build, "ad.add_index", args, n + 4), acc_type(p)),
             PRESENT);
 }

@@ -222,9 +222,11 @@ TEST(functions_are_made_once) {
         "def both(x: Tensor[(4,), float32]) { line(bent(x), 2.0) }\n"
         "def again(n: int32, x: Tensor[(4,), float32]) -> Tensor[(4,), float32] {\n"
         "  if (n == 0) { x } else { line(again(n - 1, x), 1.0) }\n"
-        "}\n");
+        "}\n"
+        "def entry(x: Tensor[(4,), float32]) { x[1] * x[2] }\n");
     for (int i = 0; i < 2; i++) {
         kind = i ? GRAD_JVP : GRAD_VJP;
+        CHECK_INT(derive("entry")->rounds, 1);
         CHECK_INT(derive("line")->rounds, 1);
         CHECK_INT(derive("both")->rounds, 1);
         CHECK_INT(derive("again")->rounds, 1); /* the end without a call tells what it gives */
