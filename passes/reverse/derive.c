@@ -157,7 +157,7 @@ static Expr *start_forward(Program *p, Instance *top) {
             tangents[slot++] = t;
     }
     Expr *call = b_call(&b, b_ref(&b, p->code->of), args, n, 0);
-    Expr *made = tangent_call(top, call, tangents), **both = mem_new_n(Expr *, 2);
+    Expr *made = tangent_call(top, top, call, tangents), **both = mem_new_n(Expr *, 2);
     if (top->out == ABSENT || top->out == UNKNOWN) {
         both[0] = block_let(&block, "y", made);
         both[1] = b_absent(&b, b_some_type("ct"));
@@ -235,13 +235,16 @@ static void make_ways_back(Program *p, Instance *top) {
             back_learn_nothing(p->waiting.data[i]);
 }
 
-/* Makes each function with tangents, where one that is called comes before what calls it. */
+/* Makes each function with tangents that is not there, or was made when less was known of what it calls. One that is called
+ * comes before what calls it. */
 static void make_tangents(Program *p) {
     for (size_t i = 0; i < p->instances.len; i++)
-        p->instances.data[i]->is_made = p->instances.data[i]->out_is_read = false;
+        p->instances.data[i]->is_made &= tangent_holds(p->instances.data[i]);
     for (size_t i = 0; i < p->instances.len && !p->why; i++)
         if (!p->instances.data[i]->is_made)
             instance_make_tangent(p->instances.data[i]);
+    for (size_t i = 0; i < p->instances.len; i++)
+        p->changed |= !tangent_holds(p->instances.data[i]);
 }
 
 /* Makes the ways back again until nothing new is learnt, or it is learnt that the program is to be read again. */

@@ -98,6 +98,12 @@ typedef struct AccChange {
 typedef struct Instance Instance;
 typedef struct Shape Shape; /* shape.c */
 
+/* What was known of the result of a function with tangents when code that calls it was made. */
+typedef struct OutRead {
+    Instance *of;
+    Presence out;
+} OutRead;
+
 /* Which slot each active argument, and each active variable that a known function captured, has. Two that are one value
  * have one slot. */
 typedef struct SlotMap {
@@ -227,9 +233,9 @@ struct Instance {
     struct Program *program;
     bool forward;          /* its values come with tangents; otherwise there is a way back */
     Presence *given;       /* forward: of the tangent of each slot */
-    Presence out;          /* forward: of the tangent of the result: tangent_out */
-    bool out_is_read;      /* by code that was made in this round */
-    bool is_made;          /* forward: in this round */
+    Presence out;          /* forward: of the tangent of the result */
+    VEC(OutRead) outs;     /* forward: those by which the function was made */
+    bool is_made;          /* forward: the function is there, and not outdated: tangent_holds */
     bool is_rule;          /* the derivative of one operator: its body is read as a value */
     VEC(Instance *) calls; /* forward: what the function that was made calls */
     Map read;              /* forward: Place, of which something reads the tangent */
@@ -508,10 +514,10 @@ Instance *tangent_instance(Program *p, Known *self, Known **known, const bool *a
                            const Presence *given, uint32_t nslots, const SlotMap *numbers);
 /* Makes n->forward_fn: fn (args, tangents) -> (result, its tangent), or the result alone where it has none. */
 void instance_make_tangent(Instance *n);
-/* A call of that function. */
-Expr *tangent_call(Instance *callee, const Expr *call, Expr *const *tangents);
-/* Whether its result has a tangent, as far as that is known in this round. */
-Presence tangent_out(Instance *n);
+/* A call of that function in code of the caller. */
+Expr *tangent_call(Instance *caller, Instance *callee, const Expr *call, Expr *const *tangents);
+/* Whether nothing was learnt, since that function was made, of the results that it was made by. */
+bool tangent_holds(const Instance *n);
 
 Presence tangent_presence(Place *p);
 /* Whether the tangent of an operator's result does not depend on that of argument i. */

@@ -337,12 +337,20 @@ static Type *type_of_both(Type *value, Presence presence) {
     return type_tuple(both, 2);
 }
 
-Presence tangent_out(Instance *n) {
-    n->out_is_read = true;
+/* What is known of the result of n, by which code of `reader` is made. */
+static Presence read_out(Instance *reader, Instance *n) {
+    vec_push(&reader->outs, ((OutRead){n, n->out}));
     return n->out;
 }
 
-Expr *tangent_call(Instance *callee, const Expr *call, Expr *const *tangents) {
+bool tangent_holds(const Instance *n) {
+    for (size_t i = 0; i < n->outs.len; i++)
+        if (n->outs.data[i].of->out != n->outs.data[i].out)
+            return false;
+    return true;
+}
+
+Expr *tangent_call(Instance *caller, Instance *callee, const Expr *call, Expr *const *tangents) {
     Build b = {call->span};
     Expr **args = mem_new_n(Expr *, call->nargs + callee->nslots + 2);
     uint32_t count = 0;
@@ -355,7 +363,7 @@ Expr *tangent_call(Instance *callee, const Expr *call, Expr *const *tangents) {
             args[count++] = tangents[i];
     Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
     Expr *made = b_call(&b, f, args, count, 0);
-    if (is_there(tangent_out(callee)))
+    if (is_there(read_out(caller, callee)))
         made->type = type_of_both(call->type, callee->out);
     return made;
 }
@@ -403,10 +411,10 @@ static Expr *make_call(Way *w, Step *s) {
     if (!p->why && !s->instance->is_made && mem_stack_left() > 2 * SPARE_STACK)
         instance_make_tangent(s->instance);
     if (!s->runs_again)
-        return tangent_call(s->instance, s->e, tangents);
+        return tangent_call(w->n, s->instance, s->e, tangents);
     Expr *call = expr_copy(s->e);
     call->a = own_captured(w, s);
-    return tangent_call(s->instance, call, tangents);
+    return tangent_call(w->n, s->instance, call, tangents);
 }
 
 /* Binds the value of a step and its tangent. */
@@ -433,12 +441,36 @@ static void follow_call(Way *w, Step *s) {
     }
     Expr *call = make_call(w, s);
     if (call)
-        bind_both(w, s, call, tangent_out(s->instance));
+        bind_both(w, s, call, read_out(w->n, s->instance));
 }
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
 static void follow_steps(Way *w, const Steps *steps, size_t n);
+
+static bool calls_in(const Steps *steps) {
+    bool any = steps->end == END_LOOP;
+    for (size_t i = 0; i < steps->steps.len && !any; i++) {
+        const Step *s = steps->steps.data[i];
+        any = s->kind == STEP_CALL;
+        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
+            any |= calls_in(s->choices[k].steps);
+    }
+    for (uint32_t k = 0; steps->end == END_BRANCH && k < steps->branch->nchoices; k++)
+        any |= calls_in(steps->branch->choices[k].steps);
+    return any;
+}
+
+/* The choices in the order in which they are followed. The end of a recursion tells what its calls give, so choices without
+ * calls come first. */
+static uint32_t *order_of_choices(const Step *s) {
+    uint32_t *order = mem_bytes((s->nchoices + 1) * sizeof *order), n = 0;
+    for (int calls = 0; calls < 2; calls++)
+        for (uint32_t i = 0; i < s->nchoices; i++)
+            if (calls_in(s->choices[i].steps) == (bool)calls)
+                order[n++] = i;
+    return order;
+}
 
 /* Tangents are only read: those of the whole are as they were. */
 static void close_arm(const Choice *c) {
@@ -473,7 +505,9 @@ static void follow_branch(Way *w, Step *s) {
     Block *outer = w->block, *blocks = mem_new_n(Block, s->nchoices + 1);
     Presence all = UNKNOWN;
     Expr **bodies = mem_new_n(Expr *, s->nchoices + 1);
-    for (uint32_t i = 0; i < s->nchoices && !w->n->program->why; i++) {
+    const uint32_t *order = order_of_choices(s);
+    for (uint32_t k = 0; k < s->nchoices && !w->n->program->why; k++) {
+        uint32_t i = order[k];
         const Choice *c = &s->choices[i];
         blocks[i].b = &w->build;
         w->block = &blocks[i];
@@ -513,11 +547,7 @@ static void follow_steps(Way *w, const Steps *steps, size_t n) {
         follow_step(w, steps->steps.data[i]);
 }
 
-static void learn_out(Instance *n, Presence found) {
-    Presence joined = presence_join(n->out, found);
-    n->program->changed |= joined != n->out && n->out_is_read;
-    n->out = joined;
-}
+static void learn_out(Instance *n, Presence found) { n->out = presence_join(n->out, found); }
 
 /* Whether the result is that of the last step, a call: then the call stays in tail position. */
 static Step *tail_call(const Steps *steps) {
@@ -535,9 +565,9 @@ static Expr *end_with_call(Way *w, Step *s) {
     Expr *call = make_call(w, s);
     if (!call)
         return s->e;
-    Presence out = tangent_out(s->instance);
+    Presence out = read_out(n, s->instance);
     learn_out(n, out);
-    if (is_there(out) == is_there(tangent_out(n)) || out == UNKNOWN)
+    if (is_there(out) == is_there(read_out(n, n)) || out == UNKNOWN)
         return call;
     /* it has no tangent, and other ends have */
     Expr *v = block_let(w->block, "v", call);
@@ -558,12 +588,14 @@ static Expr *follow_end(Way *w, const Steps *steps) {
         Presence presence = result_presence(w, steps->result);
         learn_out(n, presence);
         return result_of(w, steps->result, result_tangent(w, steps->result, presence),
-                         is_there(tangent_out(n)));
+                         is_there(read_out(n, n)));
     }
     const Step *s = steps->branch;
     Block *outer = w->block, *blocks = mem_new_n(Block, s->nchoices + 1);
     Expr **bodies = mem_new_n(Expr *, s->nchoices + 1);
-    for (uint32_t i = 0; i < s->nchoices && !n->program->why; i++) {
+    const uint32_t *order = order_of_choices(s);
+    for (uint32_t k = 0; k < s->nchoices && !n->program->why; k++) {
+        uint32_t i = order[k];
         const Choice *c = &s->choices[i];
         blocks[i].b = &w->build;
         w->block = &blocks[i];
@@ -612,6 +644,7 @@ void instance_make_tangent(Instance *n) {
     places_reset(n);   /* what gets no tangent has none */
     tangents_find_read(n);
     vec_clear(&n->calls);
+    vec_clear(&n->outs);
     uint32_t count;
     Var **params = forward_params(n, &w.build, &block, &count);
     Var **tangents = mem_new_n(Var *, n->nslots + 1);
