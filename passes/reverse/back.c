@@ -628,27 +628,40 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         map_remove(&outside, k->before);
     if (k->is_loop || !n->loops.len)
         back = keep_constants(n, back, &vars, &outside);
-    bool counts = counts_frames(n);
     save_vars(&end->saved, &vars, &outside);
-    n->program->changed |= counts != counts_frames(n);
     return back;
+}
+
+/* Whether the way back from that end goes back through calls before it gives anything. */
+static bool end_calls(const Steps *end) {
+    for (; end; end = end->outer)
+        for (size_t i = 0; i < end->steps.len; i++)
+            if (step_calls(end->steps.data[i]))
+                return true;
+    return false;
 }
 
 void back_make(Back *k) {
     Instance *n = k->of;
     Build b = {n->fn->span};
+    bool is_being_made = n->is_being_made;
     k->state = BACK_MADE;
     n->is_being_made = true;
     Expr *chain = NULL;
-    if (k->is_loop)
-        chain = b_ref(&b, k->before = b_var(&b, "before", chain_type(n)));
-    else if (n->loops.len)
-        chain = expr_proj(b_ref(&b, k->params[0]), 1, chain_type(n), b.span);
+    if (n->loops.len)
+        chain = b_ref(&b, k->before = b_var(&b, "before", b_some_type("frames")));
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     k->ways = mem_new_n(Expr *, nends + 1);
-    for (size_t i = 0; i < nends && !n->program->why; i++)
-        k->ways[i] = make_end(k, k->is_loop ? n->loops.data[i] : n->returns.data[i], chain);
     if (k->is_loop)
         back_give_entry(&b, k);
-    n->is_being_made = false;
+    for (int calls = 0; calls < 2; calls++)
+        for (size_t i = 0; i < nends && !n->program->why; i++) {
+            Steps *end = k->is_loop ? n->loops.data[i] : n->returns.data[i];
+            if (end_calls(end) == (bool)calls)
+                k->ways[i] = make_end(k, end, chain);
+        }
+    for (size_t i = 0; !k->is_loop && i < n->backs.len && !n->program->why; i++)
+        if (n->backs.data[i]->is_loop && n->backs.data[i]->state == BACK_WAITS)
+            back_make(n->backs.data[i]); /* they tell what k gives */
+    n->is_being_made = is_being_made;
 }

@@ -15,8 +15,9 @@
  * What a way back gives has an outline too, in which the accumulators at all its ends agree. All ways back of a loop have the
  * same one, since they call each other in tail position. It is found in rounds: a call of a way back none of whose ends has
  * been reached yet tells nothing, and what would follow the call is left out in that round (Way.is_dead). A way back is made where it
- * is first called, so what it gives is mostly known before anything reads that, and one round is enough: there is another
- * where something is learnt that code was made by before. */
+ * is first called, and its ends without calls before the others, so what it gives is mostly known before anything reads that,
+ * and one round is enough: there is another where something is learnt that code was made by before. Those that pop frames are
+ * made before anything is made by what the way back gives that calls them. */
 #include "passes/reverse/internal.h"
 
 #include <string.h>
@@ -289,7 +290,7 @@ static Expr *call_back(Way *w, const Back *k, Exprs *args) {
     return b_call(&w->build, f, args->data, (uint32_t)args->len, 0);
 }
 
-/* A call of the loop that has this outline. */
+/* A call of the loop that has this outline. What it gives may not be known yet: type_loop_calls in make.c. */
 static Expr *call_loop(Way *w, Expr *chain, Expr **accs, const char *text) {
     Instance *n = w->n;
     Exprs args = {0};
@@ -299,10 +300,7 @@ static Expr *call_loop(Way *w, Expr *chain, Expr **accs, const char *text) {
         outline_flatten(&text, accs[i], &args);
     for (size_t i = 0; i < n->kept.len; i++)
         vec_push(&args, b_ref(&w->build, n->kept.data[i]));
-    Expr *call = call_back(w, k, &args);
-    if (back_out(k))
-        call->type = back_type(k);
-    return call;
+    return call_back(w, k, &args);
 }
 
 Expr *back_call_loop(Way *w, Expr *chain) {
@@ -331,9 +329,7 @@ Expr *back_call_loop(Way *w, Expr *chain) {
     Expr *call = call_loop(w, chain, present, str_text(&there));
     for (size_t i = asked.len; i-- > 0;) {
         Expr *test = b_builtin(&w->build, "ad.is_zero", asked.data[i], NULL);
-        Type *type = call->type;
         call = b_if(&w->build, test, call_loop(w, chain, accs, text), call);
-        call->type = type;
     }
     return call;
 }

@@ -215,7 +215,7 @@ typedef struct Back {
     Expr **accs;     /* these, made of parameters */
     Var **params;    /* the frame or frames, the cotangent, and what of the accumulators is there */
     uint32_t nparams;
-    Var *before; /* of a loop: the frames before the one that it takes */
+    Var *before; /* where the function is a loop: the frames before the one that it takes */
     Global *global;
     BackState state; /* in this round */
     Expr **ways;     /* for each return or loop of the function: what follows its frame */
@@ -518,6 +518,9 @@ void instance_make_tangent(Instance *n);
 Expr *tangent_call(Instance *caller, Instance *callee, const Expr *call, Expr *const *tangents);
 /* Whether nothing was learnt, since that function was made, of the results that it was made by. */
 bool tangent_holds(const Instance *n);
+/* Whether a call is in them. */
+bool step_calls(const Step *s);
+bool steps_call(const Steps *steps);
 
 Presence tangent_presence(Place *p);
 /* Whether the tangent of an operator's result does not depend on that of argument i. */

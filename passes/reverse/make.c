@@ -510,6 +510,18 @@ static Expr *make_replay(Back *k) {
     return expr_substitute(&copy, fn);
 }
 
+/* Gives the calls of loops that a way back ends in their type, which is known when all are made. */
+static void type_loop_calls(Expr *e, Type *type) {
+    for (; e->kind == EXPR_LET; e = e->body)
+        e->type = type;
+    if (e->kind == EXPR_IF) {
+        type_loop_calls(e->b, type);
+        type_loop_calls(e->c, type);
+    }
+    if (e->kind == EXPR_IF || e->kind == EXPR_CALL)
+        e->type = type;
+}
+
 static Expr *make_back(Back *k) {
     Instance *n = k->of;
     Build b = {n->fn->span};
@@ -522,6 +534,8 @@ static Expr *make_back(Back *k) {
         params[nparams++] = b_var(&b, n->kept.data[i]->name->text, n->kept.data[i]->type);
     uint32_t head = k->is_loop ? loop_head(n) : frame_head(n);
     Type *type = back_type(k);
+    if (k->is_loop)
+        k->before->type = chain_type(n);
     size_t nends = k->is_loop ? n->loops.len : n->returns.len;
     if (nends > 1)
         tag = block_let(&block, "end",
@@ -531,6 +545,12 @@ static Expr *make_back(Back *k) {
         Map kept = {0};
         for (uint32_t v = 0; v < nkept; v++)
             map_set(&kept, n->kept.data[v], b_ref(&b, params[k->nparams + v]));
+        if (k->before) {
+            Expr *before = k->is_loop ? b_ref(&b, k->before)
+                                      : expr_proj(frame, 1, chain_type(n), b.span);
+            map_set(&kept, k->before, before);
+            type_loop_calls(k->ways[i], type);
+        }
         body = choose(&b, type, tag ? is_end(&b, tag, (int64_t)i) : NULL,
                       open_frame(&b, end, k->ways[i], frame, head, (Subst){.vars = kept}), body);
     }

@@ -448,17 +448,22 @@ static void follow_call(Way *w, Step *s) {
 
 static void follow_steps(Way *w, const Steps *steps, size_t n);
 
-static bool calls_in(const Steps *steps) {
-    bool any = steps->end == END_LOOP;
-    for (size_t i = 0; i < steps->steps.len && !any; i++) {
-        const Step *s = steps->steps.data[i];
-        any = s->kind == STEP_CALL;
-        for (uint32_t k = 0; s->kind == STEP_BRANCH && k < s->nchoices; k++)
-            any |= calls_in(s->choices[k].steps);
-    }
-    for (uint32_t k = 0; steps->end == END_BRANCH && k < steps->branch->nchoices; k++)
-        any |= calls_in(steps->branch->choices[k].steps);
-    return any;
+static bool choices_call(const Step *s) {
+    for (uint32_t i = 0; i < s->nchoices; i++)
+        if (steps_call(s->choices[i].steps))
+            return true;
+    return false;
+}
+
+bool step_calls(const Step *s) {
+    return s->kind == STEP_CALL || (s->kind == STEP_BRANCH && choices_call(s));
+}
+
+bool steps_call(const Steps *steps) {
+    for (size_t i = 0; i < steps->steps.len; i++)
+        if (step_calls(steps->steps.data[i]))
+            return true;
+    return steps->end == END_LOOP || (steps->end == END_BRANCH && choices_call(steps->branch));
 }
 
 /* The choices in the order in which they are followed. The end of a recursion tells what its calls give, so choices without
@@ -467,7 +472,7 @@ static uint32_t *order_of_choices(const Step *s) {
     uint32_t *order = mem_bytes((s->nchoices + 1) * sizeof *order), n = 0;
     for (int calls = 0; calls < 2; calls++)
         for (uint32_t i = 0; i < s->nchoices; i++)
-            if (calls_in(s->choices[i].steps) == (bool)calls)
+            if (steps_call(s->choices[i].steps) == (bool)calls)
                 order[n++] = i;
     return order;
 }

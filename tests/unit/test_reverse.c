@@ -234,8 +234,8 @@ TEST(functions_are_made_once) {
     kind = GRAD_VJP;
 }
 
-/* What a recursion gives is learnt from the choice that ends it, wherever that stands. */
-TEST(tangents_of_a_recursion_are_made_once) {
+/* What a recursion gives is learnt from the choice that ends it, wherever that stands, and what a loop gives before its end. */
+TEST(recursions_are_made_once) {
     run("def looped(n: int32, x: float32) -> float32 { if (n > 0) { looped(n - 1, sin(x)) } else { "
         "x * x } "
         "}\n"
@@ -243,6 +243,7 @@ TEST(tangents_of_a_recursion_are_made_once) {
         "  match (xs) { Cons(a, rest) => { let y = power(rest, x); if (a > 0.0) { x * y } else { y "
         "} }, Nil => x }\n"
         "}\n");
+    CHECK_INT(derive("looped")->rounds, 1);
     kind = GRAD_JVP;
     CHECK_INT(derive("looped")->rounds, 1);
     CHECK_INT(derive("power")->rounds, 1);
@@ -354,7 +355,7 @@ int main(void) {
     RUN(a_derivative_that_was_tried_in_all_ways_is_marked);
     RUN(what_follows_a_choice_of_data_is_taken);
     RUN(functions_are_made_once);
-    RUN(tangents_of_a_recursion_are_made_once);
+    RUN(recursions_are_made_once);
     RUN(functions_that_call_each_other_are_not_straight);
     RUN(code_is_kept_by_what_is_captured);
     RUN(a_function_is_prepared_once);
