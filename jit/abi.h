@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 14,      /* changes with anything in this file and with generated code */
+    JIT_ABI = 15,      /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */
@@ -43,6 +43,7 @@ enum {
     SIG_CUT =
         8, /* TILE: the reduction is done in parts of JIT_CUT steps, the sums kept in the output */
     SIG_UNROLL = 16, /* its loop takes JIT_UNROLL steps (TILE) or vectors (MAP) a turn */
+    SIG_BESIDE = 32, /* MAP: each output lies one element behind the one before it */
 };
 enum { JIT_CUT = 64, JIT_CUT_ROW = 16, JIT_UNROLL = 4 }; /* JIT_CUT_ROW: of tiles of one row */
 

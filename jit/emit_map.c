@@ -6,11 +6,24 @@
 
 enum { SHORT_BODY = 64 };
 
+/* Outputs that lie beside each other are turned in registers, as many as a vector has lanes at a time: elements stored
+ * one by one take thrice as long. */
 static void body_and_stores(Emit *e, Frame *f) {
     const Recipe *r = e->r;
     emit_code(e, f, r->body, e->body_dep, r->nbody);
+    Val vals[JIT_MAX_PTRS];
     for (int k = 0; k < r->noutputs; k++)
-        emit_store(e, f, e->out + k, f->vals[r->results[k]], emit_result_type(e, k));
+        vals[k] = f->vals[r->results[k]];
+    for (int k = 0, n; k < r->noutputs; k += n) {
+        DType type = emit_result_type(e, k);
+        for (n = 1; k + n < r->noutputs && n < f->lanes && emit_result_type(e, k + n) == type;)
+            n++;
+        if (e->sig->flags & SIG_BESIDE && n > 1)
+            emit_store_turned(e, f, n, e->out + k, vals + k, type, NULL);
+        else
+            for (int i = k; i < k + n; i++)
+                emit_store(e, f, e->out + i, vals[i], type);
+    }
 }
 
 /* So many whole vectors from place `first` on, which take each instruction together. */

@@ -295,7 +295,7 @@ void emit_store_turned(Emit *e, Frame *f, int n, int op, const Val *v, DType fro
     LLVMTypeRef st = emit_stored_type(e, t);
     LLVMValueRef square[64];
     for (int i = 0; i < lanes; i++)
-        square[i] = i < n ? emit_narrow(e, emit_vector_of(e, &f[i], v[i]), from, t)
+        square[i] = i < n ? emit_narrow(e, emit_vector_of(e, f, v[i]), from, t)
                           : LLVMGetUndef(emit_vec(st, lanes));
     emit_transpose(e, square, lanes);
     LLVMBasicBlockRef end = emit_block(e, "");

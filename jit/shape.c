@@ -151,7 +151,26 @@ static bool shape_map_few(Shape *s) {
     return true;
 }
 
-static void shape_map(Shape *s) {
+/* Whether the outputs lie one element apart, as the columns that `stack` puts together do. Tensors of their own never
+ * lie in each other's rows, so those are parts of one, and lie so in each launch of a plan. */
+static bool lie_beside(const Shape *s, const KernelArgs *args) {
+    const JitPlan *plan = s->plan;
+    int v = s->npar - 1, first = s->nin;
+    int64_t size = elem_size(s->r, first);
+    if (s->r->noutputs < 2 || plan->extent[v] < 2 || plan->stride[first][v] < s->r->noutputs * size)
+        return false;
+    for (int k = 1; k < s->r->noutputs; k++) {
+        if (s->r->out_types[k] != s->r->out_types[0] ||
+            (uintptr_t)args->out[k] - (uintptr_t)args->out[0] != (uintptr_t)(k * size))
+            return false;
+        for (int a = 0; a < s->npar; a++)
+            if (plan->stride[first + k][a] != plan->stride[first][a])
+                return false;
+    }
+    return true;
+}
+
+static void shape_map(Shape *s, const KernelArgs *args) {
     JitPlan *plan = s->plan;
     if (s->npar == 0)
         return;
@@ -159,6 +178,8 @@ static void shape_map(Shape *s) {
     if (shape_map_few(s))
         return;
     plan->sig.form = FORM_MAP;
+    if (lie_beside(s, args))
+        plan->sig.flags |= SIG_BESIDE;
     /* A formula as tanh or exp is a chain of instructions that wait for each other. A processor looks ahead as far as the
      * next two vectors, which does not keep its units busy: several are computed side by side. */
     if (plan->sig.level && !s->jr->has_calls && s->r->nbody >= CHAIN && s->r->nbody <= CHAIN_MOST)
@@ -732,7 +753,7 @@ void jit_plan(const Jit *jit, JitRecipe *jr, const KernelArgs *args, bool kept, 
     sig->nred = (uint8_t)s->nred;
     if (!nothing && !jit->options.scalar)
         switch (r->kind) {
-        case RECIPE_MAP: shape_map(s); break;
+        case RECIPE_MAP: shape_map(s, args); break;
         case RECIPE_REDUCE: shape_reduce(s); break;
         case RECIPE_PRODUCT: shape_product(s); break;
         case RECIPE_SCAN: shape_scan(s); break;

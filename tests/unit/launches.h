@@ -28,6 +28,7 @@ typedef struct Launch {
     char *blocks[RECIPE_MAX_OPERANDS];
     int handed
         [RECIPE_MAX_OPERANDS]; /* an operand that is an output of an earlier part: 1 + which */
+    bool beside;               /* all outputs lie in the first one's block */
     ScalarBuilder body, epilogue;
 } Launch;
 
@@ -358,6 +359,38 @@ static inline void make_long(Launch *l) {
         sc_op2(&l->epilogue, SC_ADD, acc, expression(l, &l->epilogue, t, below(2), RANK, false));
     }
     add_output(l, below(4) ? t : stored_as(t), 0);
+}
+
+/* Outputs that lie beside each other, as the columns that `stack` puts together, in one block. */
+static inline void make_beside(Launch *l) {
+    static const int sizes[] = {1, 2, 7, 16, 33, 70};
+    memset(l, 0, sizeof *l);
+    Recipe *r = &l->r;
+    r->kind = RECIPE_MAP;
+    r->rank = (uint8_t)(1 + below(2));
+    l->beside = true;
+    for (int a = 0; a < r->rank; a++)
+        l->args.extents[a] = sizes[below(6)];
+    DType t = value_types[below(NVALUES)], out = stored_as(t);
+    int n = 2 + below(11);
+    for (int k = 0; k < n; k++) {
+        bool is_wide = dtype_is_float(out) && out != DT_F32 && below(4) == 0; /* rounded twice */
+        r->results[k] = expression(l, &l->body, is_wide ? DT_F64 : t, below(8) == 0, r->rank, true);
+        r->out_types[k] = (uint8_t)out;
+    }
+    int64_t step = n + below(3), size = (int64_t)dtype_size(out);
+    for (int a = r->rank; a-- > 0; step *= l->args.extents[a])
+        for (int k = 0; k < n; k++)
+            l->args.out_strides[k][a] = step;
+    r->noutputs = (uint8_t)n;
+    r->acc_type = (uint8_t)t;
+    l->out_bytes[0] = (size_t)(step * size);
+    l->out[0] = malloc(l->out_bytes[0]);
+    l->out2[0] = malloc(l->out_bytes[0]);
+    fill_random(l->out[0], out, step);
+    memcpy(l->out2[0], l->out[0], l->out_bytes[0]);
+    for (int k = 0; k < n; k++)
+        l->args.out[k] = l->out[0] + k * size;
 }
 
 /* Output `from` as an operand. */

@@ -20,7 +20,7 @@ static bool same(const char *a, const char *b, DType t) {
     return dtype_is_float(t) && isnan(elem_get_float(a, t)) && isnan(elem_get_float(b, t));
 }
 
-static int packed, tabled, few, few_maps, cut, cut_rows, unrolled, together, squares;
+static int packed, tabled, few, few_maps, cut, cut_rows, unrolled, together, beside, squares;
 
 static void count_forms(Jit *jit, const Launch *l) {
     JitPlan plan;
@@ -35,6 +35,7 @@ static void count_forms(Jit *jit, const Launch *l) {
     unrolled += is_unrolled && plan.sig.form == FORM_TILE;
     together += is_unrolled && plan.sig.form == FORM_MAP &&
                 plan.extent[plan.naxes - 1] >= plan.sig.vbytes;
+    beside += (plan.sig.flags & SIG_BESIDE) != 0;
     int scan = plan.naxes - 1;
     squares += plan.sig.form == FORM_LANES && plan.extent[scan] >= 16 &&
                plan.sig.unit[l->r.noperands] >> scan & 1;
@@ -58,8 +59,10 @@ static int32_t run_in_panels(Jit *jit, const Recipe *r, const KernelArgs *args) 
 static const char *differs(Jit *jit, Launch *l, bool in_panels) {
     int32_t want = recipe_run(&l->r, &l->args);
     KernelArgs args = l->args;
-    for (int k = 0; k < l->r.noutputs; k++)
-        args.out[k] = l->out2[k] + ((char *)l->args.out[k] - l->out[k]);
+    for (int k = 0; k < l->r.noutputs; k++) {
+        int block = l->beside ? 0 : k;
+        args.out[k] = l->out2[block] + ((char *)l->args.out[k] - l->out[block]);
+    }
     for (int k = 0; k < l->r.noperands; k++)
         if (l->handed[k])
             args.in[k] = args.out[l->handed[k] - 1];
@@ -85,7 +88,8 @@ static const char *differs(Jit *jit, Launch *l, bool in_panels) {
                            (long long)elem_get_int(l->out[k] + i, t));
             return str_text(&s);
         }
-        memcpy(l->out2[k], l->out[k], l->out_bytes[k]);
+        if (l->out[k])
+            memcpy(l->out2[k], l->out[k], l->out_bytes[k]);
     }
     return NULL;
 }
@@ -122,7 +126,7 @@ static Jit *open_jit(int bytes, int threads, bool scalar, bool hot) {
     return jit;
 }
 
-typedef enum Draw { ANY, WINDOWS, LONG, ROWS } Draw;
+typedef enum Draw { ANY, WINDOWS, LONG, ROWS, BESIDE } Draw;
 
 static void rounds(RecipeKind kind, Draw draw, int n) {
     uint64_t first = check_seed();
@@ -145,6 +149,7 @@ static void rounds(RecipeKind kind, Draw draw, int n) {
         case WINDOWS: make_windows(&l); break;
         case LONG: make_long(&l); break;
         case ROWS: make_rows(&l); break;
+        case BESIDE: make_beside(&l); break;
         }
         l.r.body = l.body.code.data;
         l.r.nbody = (uint16_t)l.body.code.len;
@@ -172,6 +177,10 @@ TEST(map) {
     rounds(RECIPE_MAP, ANY, 480);
     CHECK(few_maps > 0 || check_share(480) < 100);
     CHECK(together > 0 || check_share(480) < 100);
+}
+TEST(beside) {
+    rounds(RECIPE_MAP, BESIDE, 240);
+    CHECK(beside > 0 || check_share(240) < 20);
 }
 TEST(reduce) {
     rounds(RECIPE_REDUCE, ANY, 480);
@@ -518,6 +527,7 @@ TEST(threads) {
 
 int main(void) {
     RUN(map);
+    RUN(beside);
     RUN(reduce);
     RUN(product);
     RUN(windows);
