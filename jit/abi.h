@@ -11,7 +11,7 @@
 #include "ops/recipe/recipe.h"
 
 enum {
-    JIT_ABI = 15,      /* changes with anything in this file and with generated code */
+    JIT_ABI = 16,      /* changes with anything in this file and with generated code */
     JIT_MAX_PTRS = 64, /* inputs, then outputs */
     JIT_NO_AXIS = 0xff,
     JIT_POLL = 4096, /* elements between looks at the interrupt flag */

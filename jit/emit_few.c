@@ -6,8 +6,8 @@
  * written so, and turned in registers; what does not depend on it, as an index does, is found once. */
 #include "jit/emit.h"
 
-/* Turning takes a load and log2(lanes) / 2 shuffles a lane, whatever is used of it, so fewer frames than this read or
- * write their elements one by one. */
+/* Turning takes a load and log2(lanes) / 2 shuffles a lane, whatever is used of it. What each lane reads somewhere else is
+ * gathered as fast where it is fewer than this. */
 static int least_turned(int lanes) {
     int least = 1;
     for (int i = 1; i < lanes; i *= 2)
@@ -18,14 +18,15 @@ static int least_turned(int lanes) {
 /* Loads what lies along the axis for all of f[n], which follow each other on it. */
 static void load_few(Emit *e, Frame *f, int n, int axis) {
     const Recipe *r = e->r;
-    if (n < least_turned(f->lanes))
+    if (n < 2)
         return;
     for (int i = 0; i < r->nbody; i++) {
         const Scalar *s = &r->body[i];
         if ((s->op != SC_LOAD && s->op != SC_LOAD_AT) || f->vals[i].v)
             continue;
         const Val *offset = s->op == SC_LOAD_AT ? &f->vals[s->b] : NULL;
-        if (!emit_lies_along(e, s->a, axis, f->vaxis) || (offset && !(offset->v && offset->vec)))
+        if (!emit_lies_along(e, s->a, axis, f->vaxis) ||
+            (offset && !(offset->v && offset->vec && n >= least_turned(f->lanes))))
             continue;
         LLVMValueRef vectors[JIT_FEW];
         emit_load_turned(e, f, n, s->a, offset, NULL, vectors);
@@ -92,7 +93,7 @@ static void map_few(Emit *e, Frame *tile) {
             Val vals[JIT_FEW];
             for (int i = 0; i < n; i++)
                 vals[i] = f[i].vals[r->results[o]];
-            if (n >= least_turned(lanes) && emit_lies_along(e, e->out + o, w, v)) {
+            if (n > 1 && emit_lies_along(e, e->out + o, w, v)) {
                 emit_store_turned(e, f, n, e->out + o, vals, type, NULL);
                 continue;
             }
