@@ -422,21 +422,52 @@ Buffer *buffer_new(size_t bytes) {
     return &b->base;
 }
 
-/* Pages of a block that is mapped by itself are put elsewhere without a copy; the classes grow by a part of themselves, so
- * that what is lengthened again and again is moved as often as its size doubles. */
+/* The elements of b in a block of class c, and its old block in the lists; NULL: there is no memory. A buffer that waits
+ * with its block gets the old one for it. */
+static char *block_copy(const Buffer *b, uint32_t c) {
+    PooledBuffer *waiting = pool.buffers[c];
+    char *data = waiting ? waiting->base.data : block_new(c);
+    if (!data)
+        return NULL;
+    memcpy(data, b->data, b->bytes);
+    if (waiting) {
+        pool.buffers[c] = waiting->next;
+        take_up(c);
+        waiting->base.data = b->data;
+        waiting->base.size_class = b->size_class;
+        waiting->next = pool.buffers[b->size_class];
+        pool.buffers[b->size_class] = waiting;
+    } else {
+        idle_push(b->size_class, b->data);
+    }
+    give_up(b->size_class);
+    return data;
+}
+
+/* The pages of a block that is mapped by itself are put elsewhere; one that lies among others is copied, which costs less than
+ * new pages do. The classes grow by a part of themselves, so that what is lengthened again and again is moved as often as
+ * its size doubles. */
 static bool block_lengthen(Buffer *b, uint32_t c) {
     size_t from = class_bytes(b->size_class), to = class_bytes(c);
+    char *data;
     if (c == b->size_class)
         return true;
-    if (from <= BLOCK_MAX || c >= NCLASSES || exceeds(to - from))
+    if (from <= BLOCK_MAX || c >= NCLASSES || exceeds(to))
         return false;
-    void *old = mapping_of(b->data);
-    char *data = mremap(old, mapped_bytes(b->size_class), mapped_bytes(c), MREMAP_MAYMOVE);
-    if (data == MAP_FAILED)
-        return false;
-    pool.live -= from;
-    pool.of[b->size_class].live -= from;
-    b->data = data + (uintptr_t)b->data % PAGE;
+    if (from < OWN_MAPPING) {
+        data = block_copy(b, c);
+        if (!data)
+            return false;
+    } else {
+        void *old = mapping_of(b->data);
+        data = mremap(old, mapped_bytes(b->size_class), mapped_bytes(c), MREMAP_MAYMOVE);
+        if (data == MAP_FAILED)
+            return false;
+        data += (uintptr_t)b->data % PAGE;
+        pool.live -= from;
+        pool.of[b->size_class].live -= from;
+    }
+    b->data = data;
     b->size_class = c;
     pool.used[c] = true;
     count_live(c);

@@ -300,6 +300,28 @@ TEST(tensors_are_lengthened) {
     CHECK(tensor_bytes_live() < live);
 }
 
+/* A tensor of 160 kB, which gets half as much again. */
+TEST(rounds_that_lengthen_map_their_memory_once) {
+    size_t mappings = 0;
+    for (int i = 0; i < 24; i++) {
+        if (i == 4)
+            mappings = tensor_mappings();
+        int64_t n = 20000, longer = 30000;
+        Tensor *t = tensor_new(DT_F64, 1, &n);
+        double *x = tensor_data(t);
+        for (int k = 0; k < n; k++)
+            x[k] = k + i;
+        t = tensor_lengthen(t, 1, &longer);
+        CHECK(t && t->count == longer);
+        x = tensor_data(t);
+        for (int k = 0; k < n; k++)
+            CHECK(x[k] == k + i);
+        x[longer - 1] = 0;
+        tensor_release(t);
+    }
+    CHECK_INT(tensor_mappings(), mappings);
+}
+
 TEST(a_peak_is_forgotten) {
     round_of(40);
     for (int i = 0; i < 600; i++)
@@ -387,6 +409,7 @@ int main(void) {
     RUN(large_blocks_beside_many_tensors);
     RUN(rounds_of_two_sizes_map_their_memory_once);
     RUN(tensors_are_lengthened);
+    RUN(rounds_that_lengthen_map_their_memory_once);
     RUN(a_peak_is_forgotten);
     RUN(packed_copies);
     RUN(packed_copies_make_room);
