@@ -2,6 +2,8 @@
 /* Bindings that are taken into groups: by the operators that read them, or as results of a group of their own. */
 #include "eval/fuse_impl.h"
 
+#include <string.h>
+
 /* ---- into their reader ------------------------------------------------------------------------ */
 
 static void count_uses(void *ctx, Expr *e) {
@@ -137,11 +139,28 @@ static bool is_fitting(const Expr *e, const Expr *operand) {
            (is_elementwise(e) && is_broadcast_to(t, e->type));
 }
 
+/* Whether a `take` cannot fail: its indices are brought into the bounds of an axis that has elements. */
+static bool is_sure_gather(const Expr *e) {
+    uint32_t rank;
+    Type **dims;
+    int64_t size;
+    const Attrs *attrs = e->attrs ? e->attrs : attrs_defaults(e->a->op);
+    if (!is_access(e->args[0]) || !is_access(e->args[1]) || attrs_is_none(attrs, "axis") ||
+        attrs_int(attrs, "batch_dims") != 0 || !strcmp(attrs_text(attrs, "mode"), "fast") ||
+        !type_get_rank(type_of(e->args[1]), &rank, &dims) ||
+        !type_get_rank(type_of(e->args[0]), &rank, &dims))
+        return false;
+    int64_t axis = attrs_int(attrs, "axis");
+    return type_get_int(dims[axis < 0 ? axis + rank : axis], &size) && size > 0;
+}
+
 /* Whether e is operators of floats of which types say that it cannot fail. At most *budget of them are looked at. */
 static bool is_sure(const Expr *e, uint32_t *budget) {
     if (!*budget || !is_operator(e) || e->a->op->refuses_sizes)
         return false;
     --*budget;
+    if (is_gather(e))
+        return is_sure_gather(e);
     for (uint32_t i = 0; i < e->nargs; i++)
         if (!is_fitting(e, e->args[i]) || (!is_access(e->args[i]) && !is_sure(e->args[i], budget)))
             return false;

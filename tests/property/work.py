@@ -388,7 +388,7 @@ def step(k: int32, x: Tensor[(4,), float64]) -> Tensor[(4,), float64] {
 sum(step(n, full(0.5, shape=[4])))
 """)
 
-program("points on triangles, whose corners are taken by an index, and the Jacobian by a move of all", 26, 11993, 2664, """
+program("points on triangles, whose corners are taken by an index, and the Jacobian by a move of all", 24, 10553, 1224, """
 let vertices: Tensor[(50, 3), float64] = full(0.5, shape=[50, 3]);
 let corners: Tensor[(20, 3), int32] = full(7, shape=[20, 3]);
 let us: Tensor[(20, 2), float64] = full(0.25, shape=[20, 2]);
