@@ -25,9 +25,9 @@ Known *reverse_known(Expr *fn, Known *const *captured, uint32_t self) {
 
 void reverse_known_hold(Known *k, const HeldFunctions *held) { k->held = held; }
 
-/* The same function with nothing active in what it captured. */
+/* The same function as its closure is, with nothing active in what it captured. */
 Known *known_inactive(const Known *k) {
-    Known *made = known_new(k->fn);
+    Known *made = known_new(k->original);
     for (uint32_t i = 0; i < k->captured.len; i++)
         made->known[i] = !k->known[i]       ? NULL
                          : k->known[i] == k ? made

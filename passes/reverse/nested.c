@@ -102,8 +102,8 @@ Expr *read_derivative(Reader *r, Expr *e) {
         return e;
     }
     Known *given = known_captured_any(k) ? known_inactive(k) : NULL;
-    const ReverseCode *code = reverse_get(r->p->ctx, kind, r->p->merges && r->n->forward, k->fn,
-                                          given);
+    const ReverseCode *code = reverse_get(r->p->ctx, kind, r->p->merges && r->n->forward,
+                                          k->original, given);
     if (!code->fn) {
         (code->lacks_function ? reverse_lack : reverse_refuse)(r->p, code->why);
         return e;
