@@ -199,9 +199,9 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
         reverse_refuse(p, "no parameter holds a float");
         return NULL;
     }
-    Known *self = known_prepared(p, source), **known = mem_new_n(Known *, n + 1);
-    for (uint32_t i = 0; p->code->given && i < self->captured.len; i++)
-        self->known[i] = p->code->given->known[i];
+    Known *self = p->code->given ? known_prepared_all(p, p->code->given)
+                                 : known_prepared(p, source);
+    Known **known = mem_new_n(Known *, n + 1);
     functions_check_source(p, self);
     SlotMap numbers = slots_apart(nslots);
     if (p->why)

@@ -342,6 +342,8 @@ typedef struct Reader {
 Known *known_new(Expr *fn);
 /* The same of a function that has a closure: what the passes make of it, captured as in the closure. */
 Known *known_prepared(Program *p, Expr *fn);
+/* The same with all functions that it captured. */
+Known *known_prepared_all(Program *p, const Known *k);
 /* What the passes make of it, or itself. */
 Expr *function_after_passes(Program *p, Expr *fn);
 /* The function with values in place of references that are only read and written (references.c), or itself. */

@@ -152,6 +152,16 @@ Known *known_prepared(Program *p, Expr *fn) {
     return k;
 }
 
+Known *known_prepared_all(Program *p, const Known *k) {
+    Known *made = known_prepared(p, k->original);
+    made->held = k->held;
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        made->known[i] = !k->known[i]       ? NULL
+                         : k->known[i] == k ? made
+                                            : known_prepared_all(p, k->known[i]);
+    return made;
+}
+
 /* Which unknowns of a type are each value's own, as its text does not say. */
 static void add_each(Str *key, Type *t) {
     TypeVec unknowns = {0};
