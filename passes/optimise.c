@@ -81,10 +81,12 @@ static Expr *apply(PassCtx *ctx, const Pass *pass, Expr *e, const Symbol *name,
 }
 
 /* cse makes one value of several, which adds cotangents up in another order; simplify and shapes keep the bits of values, not of
- * derivatives; a derivative inside is made where it is read (Note [Derivatives inside] in passes/reverse/nested.c); unpack
- * would have the parts of a record added to apart. */
-static bool spoils_source(const Pass *pass) {
-    static const char *const names[] = {"cse", "derive", "simplify", "shapes", "unpack"};
+ * derivatives; unpack would have the parts of a record added to apart. A derivative inside is made where it is read (Note
+ * [Derivatives inside] in passes/reverse/nested.c), unless it is asked for here. */
+static bool spoils_source(const PassCtx *ctx, const Pass *pass) {
+    static const char *const names[] = {"cse", "simplify", "shapes", "unpack"};
+    if (strcmp(pass->name, "derive") == 0)
+        return !ctx->derives_source;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(pass->name, names[i]) == 0)
             return true;
@@ -111,7 +113,7 @@ static Expr *run_passes(PassCtx *ctx, const PassVec *passes, Expr *e, const Symb
             const Pass *pass = passes->data[i];
             if (e != settled)
                 settled = e = settle_cells(e, is_source);
-            if (!(is_source && spoils_source(pass)))
+            if (!(is_source && spoils_source(ctx, pass)))
                 e = apply(ctx, pass, e, name, given);
             derives |= strcmp(pass->name, "derive") == 0;
         }
@@ -131,18 +133,21 @@ void opt_passes(const OptOptions *opt, PassVec *out) {
 }
 
 static Expr *optimise_as(PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
-                         const VarVec *given, DependencyVec *deps, bool is_source) {
+                         const VarVec *given, DependencyVec *deps, bool is_source, bool derives) {
     DependencyVec *outer = ctx->deps;
+    bool outer_derives = ctx->derives_source;
     ctx->deps = deps;
+    ctx->derives_source = is_source && derives;
     expr_mark_tails(e);
     e = run_passes(ctx, passes, e, name, given, is_source);
     ctx->deps = outer;
+    ctx->derives_source = outer_derives;
     return e;
 }
 
 Expr *optimise_by(PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
                   const VarVec *given, DependencyVec *deps) {
-    return optimise_as(ctx, passes, e, name, given, deps, false);
+    return optimise_as(ctx, passes, e, name, given, deps, false, true);
 }
 
 Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
@@ -153,8 +158,8 @@ Expr *optimise(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
 }
 
 Expr *optimise_source(PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
-                      DependencyVec *deps) {
+                      DependencyVec *deps, bool derives) {
     PassVec passes = {0};
     opt_passes(ctx->opt, &passes);
-    return optimise_as(ctx, &passes, e, name, given, deps, true);
+    return optimise_as(ctx, &passes, e, name, given, deps, true, derives);
 }

@@ -61,8 +61,8 @@ Expr *optimise(struct PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *g
 Expr *optimise_by(struct PassCtx *ctx, const PassVec *passes, Expr *e, const Symbol *name,
                   const VarVec *given, DependencyVec *deps);
 /* As optimise, of what is to be differentiated: without passes that make one value of several, since cotangents are added
- * up for each. */
+ * up for each. derives: derivatives in it become code. */
 Expr *optimise_source(struct PassCtx *ctx, Expr *e, const Symbol *name, const VarVec *given,
-                      DependencyVec *deps);
+                      DependencyVec *deps, bool derives);
 
 #endif

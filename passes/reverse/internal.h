@@ -344,6 +344,8 @@ Known *known_new(Expr *fn);
 Known *known_prepared(Program *p, Expr *fn);
 /* The same with all functions that it captured. */
 Known *known_prepared_all(Program *p, const Known *k);
+/* Whether there is a derivative in it. */
+bool takes_derivative(Expr *fn);
 /* What the passes make of it, or itself. */
 Expr *function_after_passes(Program *p, Expr *fn);
 /* The function with values in place of references that are only read and written (references.c), or itself. */

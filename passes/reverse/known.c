@@ -105,11 +105,27 @@ typedef struct Prepared {
     DependencyVec deps;
 } Prepared;
 
+static bool meets_reference(void *ctx, const Expr *e) {
+    (void)ctx;
+    return e->kind == EXPR_REF || (e->kind == EXPR_VAR && type_resolve(e->type)->tag == TY_REF);
+}
+
+static bool is_any_derivative(void *ctx, const Expr *e) {
+    (void)ctx;
+    return is_derivative(e);
+}
+
+bool takes_derivative(Expr *fn) { return expr_any(fn, is_any_derivative, NULL); }
+
+/* A derivative inside may have captured references. It becomes code first, of functions that are given them as any other is:
+ * Note [References as values] in references.c. */
 static Prepared *prepared_by_passes(PassCtx *ctx, Expr *fn) {
     Prepared *p = mem_new(Prepared);
     VarVec given = {0};
     expr_free_vars(fn, &given);
-    p->made = optimise_source(ctx, fn, fn->fn->name, &given, &p->deps);
+    p->made = optimise_source(ctx, fn, fn->fn->name, &given, &p->deps, false);
+    if (expr_any(p->made, meets_reference, NULL) && takes_derivative(p->made))
+        p->made = optimise_source(ctx, p->made, fn->fn->name, &given, &p->deps, true);
     p->is_first_order = is_first_order(p->made);
     return p;
 }

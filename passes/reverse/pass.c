@@ -67,7 +67,15 @@ static struct Known *known_literal(const Deriver *d, Expr *fn, const Var *name, 
     return known || depth ? reverse_known(fn, of, self) : NULL;
 }
 
+static void note_left(const Deriver *d, const Expr *literal, GradKind kind, const char *why) {
+    const Symbol *name = literal->fn->name;
+    pass_note(d->ctx, "no code was made for `%s` of %s, which is differentiated while it runs: %s",
+              grad_kind_name(kind), name ? fmt_text("`%s`", name->text) : "a function", why);
+}
+
 static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
+    bool is_source = d->ctx->derives_source;
+    merges = merges && !is_source;
     const ReverseCode *code = reverse_get(d->ctx, kind, merges, s->literal, NULL);
     const Var *self = s->atom->kind == EXPR_VAR ? s->atom->var : NULL;
     struct Known *given = NULL;
@@ -76,10 +84,8 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
     if (given)
         code = reverse_get(d->ctx, kind, merges, s->literal, given);
     if (!code->fn) {
-        const Symbol *name = s->literal->fn->name;
-        pass_note(
-            d->ctx, "no code was made for `%s` of %s, which is differentiated while it runs: %s",
-            grad_kind_name(kind), name ? fmt_text("`%s`", name->text) : "a function", code->why);
+        if (!is_source) /* that of a source is told when its own code is made */
+            note_left(d, s->literal, kind, code->why);
         s->is_left = code->tried_all;
         return NULL;
     }

@@ -13,7 +13,8 @@
  * So it is for a reference that is bound by a `let`, read and written by that name (or another one that a `let` gives it), in the
  * function that makes it, in local functions that are only called, and in definitions that it is given to, which are copied
  * for that, after passes: they take what it holds behind their own parameters, or in its place, and give what it holds
- * then beside their result. What runs, and in which order, stays as it is, and a value has the cell that it had: what was
+ * then beside their result. A derivative inside that captured it calls such definitions, too, as it has become code by then
+ * (prepared_by_passes in known.c). What runs, and in which order, stays as it is, and a value has the cell that it had: what was
  * written is what is read.
  *
  * All other references stay, and a program in which an active value reaches one is left to the twins: those in data that is not

@@ -245,16 +245,10 @@ static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, boo
     return made_of(m, w.given.data);
 }
 
-static bool takes_derivative(void *ctx, const Expr *e) {
-    (void)ctx;
-    return e->kind == EXPR_GRAD && (e->mode == GRAD_GRAD || e->mode == GRAD_VJP ||
-                                    e->mode == GRAD_JVP || e->mode == GRAD_DERIV);
-}
-
 /* Whether f is a derivative or takes one, so that there is no code of all rows that a derivative follows, whatever a row is. */
 static bool derives(Reader *r, Expr *f) {
     const Known *k = known_of(r, f);
-    return k && (fn_is_straight(k->original) || expr_any(k->original, takes_derivative, NULL));
+    return k && (fn_is_straight(k->original) || takes_derivative(k->original));
 }
 
 /* The tuple that an atom is, of atoms; NULL where it is none. */
