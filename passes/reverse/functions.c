@@ -19,7 +19,8 @@
  * literals of the program, or of a value that it reads: one that comes in through a parameter or from a plain call leaves the
  * program to the twins. So in such a program no step is plain that may give a function, and a call that may is one of an
  * instance, whether something active reaches it or not: the closures that code makes which was optimised by itself may have
- * captured otherwise. The program is read again until no more literals are found that get into data.
+ * captured otherwise. The program is read again until no more literals are found that get into data. A literal in the body of a
+ * definition that stands in place of its calls is one function in all copies with the same types, in each reading.
  *
  * Note [Functions of values]. A function may come from a top-level `let`, `let layers = map(dense, sizes)`. A derivative is
  * made when it is first asked for, and then such a name has its value, which never changes: so the evaluator looks which
@@ -52,8 +53,9 @@ typedef struct Arrival {
 
 struct Functions {
     bool taken;
-    Map all;      /* Ctor -> Function: the first literal that was read of those that are copies */
-    Map of_ops;   /* EXPR_OP -> the Ctor of the literals that stand for it */
+    Map all;    /* Ctor -> Function: the first literal that was read of those that are copies */
+    Map of_ops; /* EXPR_OP -> the Ctor of the literals that stand for it */
+    Map copies; /* EXPR_FN -> a Map: Symbol, a literal in it and types -> the Ctor of the copies with these */
     Map held;     /* Symbol: a `let` and a type of it, or HeldFunctions: these were listed */
     Map held_ops; /* literals of any type that stand for operators in values */
     Map in_data;  /* Known that gets into data, and its Function, which is one of */
@@ -133,6 +135,71 @@ void function_of_code(Reader *r, Expr *fn) {
     Known *k = known_new(fn);
     give_ctor(r->p->ctx, fn, k);
     fn->fn->keeps_captured |= k->captured.len > 0;
+}
+
+/* The literals in a copy of the body of a function. */
+typedef struct Copies {
+    PassCtx *ctx;
+    Map *ctors; /* Functions.copies of that function */
+    uint32_t number;
+    Map seen;
+} Copies;
+
+/* Whether nothing of a type is open but which effects a function has. */
+static bool is_told(Type *t) {
+    static const TypeTag open[] = {TY_PARAM, TY_VAR, TY_ANY};
+    for (size_t k = 0; k < sizeof open / sizeof *open && !type_is_closed(t); k++) {
+        Map seen = {0};
+        TypeVec found = {0};
+        type_collect(t, open[k], &seen, &found);
+        for (size_t i = 0; i < found.len; i++)
+            if (found.data[i]->kind != KIND_EFFECT)
+                return false;
+    }
+    return true;
+}
+
+static void give_ctor_of_copies(Copies *c, Expr *literal) {
+    Known *k = known_new(literal);
+    bool told = is_told(literal->type);
+    Str key = {0};
+    str_printf(&key, "%u, %s", (unsigned)c->number, type_text(literal->type));
+    for (size_t i = 0; i < k->captured.len; i++) {
+        Type *type = k->captured.data[i]->type;
+        told = told && is_told(type);
+        str_printf(&key, ", %s", type_text(type));
+    }
+    if (!told) /* one name may stand for two sizes */
+        return;
+    const Symbol *symbol = sym_intern(str_text(&key));
+    literal->fn->as_data = map_find(c->ctors, symbol);
+    if (!literal->fn->as_data)
+        give_ctor(c->ctx, literal, k);
+    map_set(c->ctors, symbol, literal->fn->as_data);
+}
+
+static void find_copies(void *ctx, Expr *e) {
+    Copies *c = ctx;
+    if (mem_stack_left() < SPARE_STACK || !map_enter(&c->seen, e))
+        return;
+    if (e->kind == EXPR_FN) {
+        c->number++;
+        if (!e->fn->as_data)
+            give_ctor_of_copies(c, e);
+    }
+    expr_each_child(e, find_copies, c);
+}
+
+void function_note_copies(Reader *r, const Expr *fn, Expr *body) {
+    Functions *f = r->p->functions;
+    if (!f->taken)
+        return;
+    Map *ctors = map_find(&f->copies, fn);
+    if (!ctors) {
+        ctors = mem_new(Map);
+        map_set(&f->copies, fn, ctors);
+    }
+    find_copies(&(Copies){.ctx = r->p->ctx, .ctors = ctors}, body);
 }
 
 Expr *function_of_value(Reader *r, Expr *op) {

@@ -400,6 +400,9 @@ Known *function_of_let(Reader *r, const Expr *atom);
 void function_note(Reader *r, const Known *k, Var *self);
 /* The literal that stands for an operator: of one constructor each time. */
 Expr *function_of_value(Reader *r, Expr *op);
+/* Gives the literals in a copy of fn's body those of the copies that were made before: a literal is one function in all of
+ * them. */
+void function_note_copies(Reader *r, const Expr *fn, Expr *body);
 /* Gives a function that a derivative was made into one for all the copies that are read of it. */
 void function_of_code(Reader *r, Expr *fn);
 /* An atom that gets into data, or is a result: where it is a known function, as data of its constructor. */

@@ -180,7 +180,9 @@ Expr *inline_made(Reader *r, Expr *call) {
         return NULL;
     if (!fn_is_straight(k->fn) && !call_makes_function(call))
         return NULL;
-    return body_of_call(k->fn, call);
+    Expr *body = body_of_call(k->fn, call);
+    function_note_copies(r, k->fn, body);
+    return body;
 }
 
 /* ---- ends that are known ----------------------------------------------------------------------- */

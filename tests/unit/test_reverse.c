@@ -234,6 +234,18 @@ TEST(functions_are_made_once) {
     kind = GRAD_VJP;
 }
 
+/* A function that is written in a definition is one function wherever that is called: the next reading finds it again. */
+TEST(functions_in_a_copied_body_are_taken) {
+    run("def pair(f: fn (float32) -> float32, x: float32) { (f(x), fn (t: float32) { x * t }) }\n"
+        "def chained(x: float32) -> float32 {\n"
+        "  foldl(fn (a, g) { g(a) }, pair(sin, x).1(x), list[fn (v) { v * x }, fn (v) { sin(v) "
+        "}])\n"
+        "}\n");
+    const ReverseCode *code = derive("chained");
+    CHECK_TEXT(code->why ? code->why : "taken", "taken");
+    CHECK(code->rounds <= 4);
+}
+
 /* What a recursion gives is learnt from the choice that ends it, wherever that stands, and what a loop gives before its end. */
 TEST(recursions_are_made_once) {
     run("def looped(n: int32, x: float32) -> float32 { if (n > 0) { looped(n - 1, sin(x)) } else { "
@@ -356,6 +368,7 @@ int main(void) {
     RUN(what_follows_a_choice_of_data_is_taken);
     RUN(functions_are_made_once);
     RUN(recursions_are_made_once);
+    RUN(functions_in_a_copied_body_are_taken);
     RUN(functions_that_call_each_other_are_not_straight);
     RUN(code_is_kept_by_what_is_captured);
     RUN(a_function_is_prepared_once);
