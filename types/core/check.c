@@ -29,10 +29,9 @@ typedef struct Search {
 static void find_error_type(void *ctx, Type *t) {
     Search *s = ctx;
     t = type_resolve(t);
-    if (s->found || map_has(&s->c->types, t))
+    s->found |= t->tag == TY_ERROR;
+    if (s->found || t->tag == TY_DTYPE || !map_enter(&s->c->types, t))
         return;
-    map_set(&s->c->types, t, t);
-    s->found = t->tag == TY_ERROR;
     type_each_part(t, find_error_type, s);
 }
 
@@ -533,8 +532,15 @@ static void check(Checker *c, Expr *e) {
 
 const char *core_check(Expr *e, const VarVec *given) {
     Checker c = {0};
+    Map *const maps[] = {&c.done, &c.bound, &c.scope, &c.types, &c.pairs};
+    enum { MAPS = sizeof maps / sizeof *maps };
+    MapRoom rooms[MAPS];
+    for (int i = 0; i < MAPS; i++)
+        map_begin(maps[i], &rooms[i]);
     for (size_t i = 0; given && i < given->len; i++)
         map_set(&c.scope, given->data[i], given->data[i]);
     check(&c, e);
+    for (int i = 0; i < MAPS; i++)
+        map_end(maps[i]);
     return c.wrong;
 }
