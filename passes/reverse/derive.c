@@ -367,7 +367,7 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
         Program again = program_of(p->ctx, p->code, p->functions, p->prepares);
         again.splits = p->splits;
         again.most_work = p->most_work;
-        if (i > 0) /* functions are data for the first time: they are read as they were written */
+        if (i > 0) /* functions are data for the first time: some are read as they were written */
             again.prepared = p->prepared;
         again.typed = p->typed;
         again.made = p->made;

@@ -530,7 +530,7 @@ static Expr *own_places(Reader *r, Expr *atom, const Known *k) {
     return v;
 }
 
-Expr *function_stored(Reader *r, Expr *atom) {
+Expr *function_stored(Reader *r, Expr *atom, Type *type) {
     const Known *k = known_of(r, atom);
     if (k) {
         atom = function_as_data(r, atom);
@@ -538,14 +538,14 @@ Expr *function_stored(Reader *r, Expr *atom) {
     }
     if (!place_of(r->n, atom) || !r->p->functions->taken)
         return atom;
-    Global *g = global_for(r, "owned", atom->type, NULL, 0, NULL, atom->span);
+    Global *g = global_for(r, "owned", type, NULL, 0, NULL, atom->span);
     if (!g)
         return atom;
     Build b = {atom->span};
     Expr **args = mem_new_n(Expr *, 1);
     args[0] = atom;
     Expr *call = b_call(&b, expr_global(g, b_some_type("f"), b.span), args, 1, 0);
-    call->type = atom->type;
+    call->type = type;
     return read_value(r, call);
 }
 
@@ -656,7 +656,7 @@ void functions_check_source(Program *p, const Known *source) {
 }
 
 void functions_check_atom(Reader *r, Expr *atom) {
-    bool is_global = atom->kind == EXPR_GLOBAL && type_holds_code(atom->type);
+    bool is_global = atom->kind == EXPR_GLOBAL && type_may_be_function(atom->type);
     bool is_ctor = atom->kind == EXPR_CTOR && type_resolve(atom->type)->tag == TY_FN;
     if (!r->p->functions->taken || !(is_global || is_ctor) || known_of(r, atom))
         return;

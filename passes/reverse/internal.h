@@ -407,8 +407,8 @@ void function_note_copies(Reader *r, const Expr *fn, Expr *body);
 void function_of_code(Reader *r, Expr *fn);
 /* An atom that gets into data, or is a result: where it is a known function, as data of its constructor. */
 Expr *function_as_data(Reader *r, Expr *atom);
-/* The same where the program stores it: Note [Own cells] in passes/cells.h. */
-Expr *function_stored(Reader *r, Expr *atom);
+/* The same where the program stores it as a function of that type: Note [Own cells] in passes/cells.h. */
+Expr *function_stored(Reader *r, Expr *atom, Type *type);
 /* Makes a call of a function that is not known one of `apply`; false where functions are no data. */
 bool function_apply(Reader *r, Expr *call);
 /* What `apply` and the like are; NULL of all others. */

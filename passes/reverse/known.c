@@ -90,18 +90,15 @@ void use_global(Program *p, Global *g) {
 /* Note [Prepared functions]. What is differentiated has gone through the passes: calls of small functions stand
  * inlined, so that one frame is kept where there were several, and `while`, `foldl` and the like are copies that call
  * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. Where functions
- * are data, one that makes closures or takes derivatives all the same is read as it was written: a closure that comes from
- * elsewhere is of a literal that was written. */
-static bool is_literal(void *root, const Expr *e) {
-    return e->kind == EXPR_GRAD || (e->kind == EXPR_FN && e != root);
+ * are data, one that is left with literals which are data already, as code of derivatives is, is read as it stands: passes
+ * make copies of such a literal, each perhaps with a body for what it captured, and all are of one constructor. */
+static bool is_data_literal(void *root, const Expr *e) {
+    return e->kind == EXPR_FN && e != root && e->fn->as_data;
 }
-
-/* No function literal and no derivative is in it. */
-static bool is_first_order(Expr *fn) { return !expr_any(fn, is_literal, fn); }
 
 typedef struct Prepared {
     Expr *made;
-    bool is_first_order;
+    bool holds_data;
     DependencyVec deps;
 } Prepared;
 
@@ -126,7 +123,7 @@ static Prepared *prepared_by_passes(PassCtx *ctx, Expr *fn) {
     p->made = optimise_source(ctx, fn, fn->fn->name, &given, &p->deps, false);
     if (expr_any(p->made, meets_reference, NULL) && takes_derivative(p->made))
         p->made = optimise_source(ctx, p->made, fn->fn->name, &given, &p->deps, true);
-    p->is_first_order = is_first_order(p->made);
+    p->holds_data = expr_any(p->made, is_data_literal, p->made);
     return p;
 }
 
@@ -143,7 +140,7 @@ Expr *function_after_passes(Program *p, Expr *fn) {
         known = prepared_by_passes(ctx, fn);
         weak_set(all, fn, known);
     }
-    if (functions_are_data(p) && !known->is_first_order)
+    if (functions_are_data(p) && known->holds_data)
         return fn;
     for (size_t i = 0; known->made != fn && i < known->deps.len; i++)
         use_global(p, known->deps.data[i].global);

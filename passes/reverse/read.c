@@ -428,7 +428,7 @@ static Expr *read_stored(Reader *r, Expr *call) {
     Expr *atom = read_value(r, call->args[0]);
     TypeTag tag = type_resolve(call->type)->tag;
     if (tag == TY_FN || known_of(r, atom))
-        return function_stored(r, atom);
+        return function_stored(r, atom, call->type);
     if (!place_of(r->n, atom) || (tag != TY_TENSOR && tag != TY_PARAM && tag != TY_VAR))
         return atom;
     Expr *copy = expr_copy(call), *v;
