@@ -132,6 +132,13 @@ static void visit_body(Values *v, Func *f) {
     visit(&inner, f->fn->fn->body);
 }
 
+/* The type of what a reference holds that is given to the parameter: what the parameter says, unless that may be anything. NULL:
+ * it is no parameter for references. */
+static Type *held_by_param(const Var *param, const Ref *given) {
+    const Type *t = type_resolve(param->type);
+    return t->tag == TY_REF ? t->elem : t->tag == TY_PARAM ? given->type : NULL;
+}
+
 /* The definition that is given references by the call, or NULL. */
 static Func *func_of_global(Values *v, const Expr *call) {
     Global *g = call->a->global;
@@ -150,11 +157,12 @@ static Func *func_of_global(Values *v, const Expr *call) {
     }
     for (uint32_t i = 0; i < call->nargs; i++) {
         Var *param = f->fn->fn->params[i];
-        const Type *t = type_resolve(param->type);
-        bool is_ref = ref_of(v, call->args[i]) != NULL;
-        if (is_ref && is_new && t->tag == TY_REF)
-            (f->params[i] = ref_new(v, param, t->elem, f))->is_param = true;
-        f->is_dropped |= is_ref != (f->params[i] != NULL);
+        const Ref *given = ref_of(v, call->args[i]);
+        Type *held = given ? held_by_param(param, given) : NULL;
+        if (held && is_new)
+            (f->params[i] = ref_new(v, param, held, f))->is_param = true;
+        f->is_dropped |= given ? !f->params[i] || !type_equal(held, f->params[i]->type)
+                               : f->params[i] != NULL;
     }
     if (is_new)
         visit_body(v, f);
