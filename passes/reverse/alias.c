@@ -10,8 +10,9 @@
  * therefore added to the value that it is, and the frame of the branch tells which: it holds the number of the arm. The
  * result of a call is the same: the frame holds the number of the return. Where y is x, no cotangent of y is left when the way
  * back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all ways back
- * are made again. Of a result that is a tuple each part may have two names by itself: `(x, k)` of a loop whose x is used elsewhere.
- * Data with two names are left to the twins. A part may be another name of a part before it, where what both are is not known
+ * are made again. Of a result that is a tuple, or data of a type with one constructor, each part may have two names by itself: `(x, k)` of a loop
+ * whose x is used elsewhere, or a record that a loop of no steps gives as it is. What was one value so far is taken apart then.
+ * Data of a type with several constructors that have two names are left to the twins. A part may be another name of a part before it, where what both are is not known
  * outside: the second adds to the first.
  *
  * What leaves an arm or a function may have two names itself, as y does in `if (d) { y } else { z }` or `fn (x) { …; y }`. There a
@@ -158,16 +159,51 @@ bool alias_add(Way *w, Place *p, Expr *ct, AddToPlace *add) {
 
 /* ---- learning ---------------------------------------------------------------------------------- */
 
-/* The place of a part of p, which becomes a tuple where it was a leaf; NULL where it cannot. */
+/* Whether its parts are there wherever it is. */
+static bool has_parts(const Place *p) {
+    return p->form == PLACE_TUPLE || (p->form == PLACE_DATA && p->ctor->decl->nctors == 1);
+}
+
+/* The part that the path tells of a place that has parts; NULL where it has not. */
+static Place *part_at(const Place *p, const Path *at, uint32_t i) {
+    return has_parts(p) && p->nparts == at->of[i] ? p->parts[at->part[i]] : NULL;
+}
+
+/* The place of a part of p, which is taken apart where it was a leaf; NULL where it cannot. */
 static Place *find_part(Instance *n, Place *p, const Path *at) {
+    bool split;
     for (uint32_t i = 0; i < at->n && p; i++) {
-        if (p->form == PLACE_LEAF && !p->aliases.len)
-            place_make_tuple(n, p, at->of[i]);
-        if (p->form != PLACE_TUPLE || p->nparts != at->of[i])
-            return NULL;
-        p = p->parts[at->part[i]];
+        if (p->form == PLACE_LEAF && !p->aliases.len) {
+            if (at->ctor[i])
+                place_as_data(n, p, at->ctor[i], &split);
+            else
+                place_make_tuple(n, p, at->of[i]);
+        }
+        p = part_at(p, at, i);
     }
     return p && is_whole(p) ? p : NULL;
+}
+
+/* Adds the step to part i of the place. */
+static void path_enter(Path *at, const Place *p, uint32_t i) {
+    at->part[at->n] = i;
+    at->of[at->n] = p->nparts;
+    at->ctor[at->n++] = p->form == PLACE_DATA ? p->ctor : NULL;
+}
+
+/* Whether the place is p or a part of it, and which. */
+static bool find_path(const Place *p, const Place *place, Path *at) {
+    if (p == place)
+        return true;
+    for (uint32_t i = 0; has_parts(p) && i < p->nparts && at->n < MAX_PATH; i++) {
+        if (!p->parts[i])
+            continue;
+        path_enter(at, p, i);
+        if (find_path(p->parts[i], place, at))
+            return true;
+        at->n--;
+    }
+    return false;
 }
 
 static bool same_path(const Path *a, const Path *b) {
@@ -189,12 +225,9 @@ static bool is_named(Way *w, const Leaving *from, const Path *at) {
         return false;
     }
     const Place *p = from->branch->place;
-    for (uint32_t i = 0; i < at->n; i++) {
-        if (p->form != PLACE_TUPLE || p->nparts != at->of[i] || !p->parts[at->part[i]])
-            return false;
-        p = p->parts[at->part[i]];
-    }
-    for (size_t k = 0; k < p->aliases.len; k++)
+    for (uint32_t i = 0; i < at->n && p; i++)
+        p = part_at(p, at, i);
+    for (size_t k = 0; p && k < p->aliases.len; k++)
         if (p->aliases.data[k].number == from->choice)
             return true;
     return false;
@@ -231,16 +264,16 @@ static bool learn_choice(Way *w, const Leaving *from, Place *result, const Path 
 
 static bool learn_return(Instance *n, const Leaving *from, const Place *result, const Path *at,
                          const Whose *whose) {
-    const Path *first = find_given(from, result);
+    const Path *given = find_given(from, result);
+    Path first = {0};
     uint32_t slot = 0;
-    while (slot < n->nslots && n->slots[slot] != result)
+    while (slot < n->nslots && !find_path(n->slots[slot], result, &first))
         slot++;
-    bool is_slot = slot < n->nslots && result->shared;
-    if (!is_whole(result) || (!is_slot && !first))
+    bool is_slot = slot < n->nslots && n->slots[slot]->shared;
+    if (!is_whole(result) || (!is_slot && !given))
         return false;
-    Return r = {from->end->number, is_slot ? slot : IN_RESULT, *at, {0}, *whose};
-    if (!is_slot)
-        r.first = *first;
+    Return r = {from->end->number, is_slot ? slot : IN_RESULT, *at, is_slot ? first : *given,
+                *whose};
     vec_push(&n->named, r);
     return n->program->changed = true;
 }
@@ -377,21 +410,28 @@ static void leave(Way *w, Leaving *from, Place *p, Expr *ct, Presence presence, 
         leave_open(w, &(Open){from, p, ct, presence, &at});
         return;
     }
-    if (p->form == PLACE_TUPLE && at.n < MAX_PATH) {
-        at.of[at.n] = p->nparts;
-        at.n++;
+    if (has_parts(p) && at.n < MAX_PATH) {
         for (uint32_t i = 0; i < p->nparts && !w->n->program->why; i++) {
             if (!p->parts[i])
                 continue;
-            at.part[at.n - 1] = i;
+            Path of = at;
+            path_enter(&of, p, i);
             Place part = acc_part(w, p, i, ct, presence);
-            leave(w, from, p->parts[i], part.acc, part.presence, at);
+            leave(w, from, p->parts[i], part.acc, part.presence, of);
         }
         return;
     }
     bool is_free = acc_is_free(p);
     if (!is_free && learn(w, from, p, &at, &(Whose){0}))
         return;
+    Expr *acc = p->acc;
+    Presence of_acc = p->presence;
+    if (!is_free && place_take_apart(w->n, p, NULL)) { /* its parts may have two names */
+        acc_set(w, p, acc, of_acc);
+        w->n->program->changed = true;
+        leave(w, from, p, ct, presence, at);
+        return;
+    }
     acc_move(w, p, ct, presence);
     if (is_free)
         vec_push(&from->given, ((PartGiven){p, at}));
@@ -403,7 +443,7 @@ void alias_leave(Way *w, Leaving *from, Place *result, Expr *ct) {
 
 void alias_forget(Place *p) {
     p->aliases.len = 0;
-    for (uint32_t i = 0; p->form == PLACE_TUPLE && i < p->nparts; i++)
+    for (uint32_t i = 0; has_parts(p) && i < p->nparts; i++)
         if (p->parts[i])
             alias_forget(p->parts[i]);
 }
@@ -430,8 +470,9 @@ void alias_take(Way *w, Step *s) {
     for (size_t i = 0; i < callee->named.len; i++) {
         const Return *r = &callee->named.data[i];
         Place *part = find_part(w->n, s->place, &r->path);
-        Place *p = r->slot == IN_RESULT ? find_part(w->n, s->place, &r->first) : s->places[r->slot];
-        if (!part || !p || !is_whole(p)) {
+        Place *whole = r->slot == IN_RESULT ? s->place : s->places[r->slot];
+        Place *p = find_part(w->n, whole, &r->first);
+        if (!part || !p) {
             reverse_give_up(w->n->program,
                             "a result is another name of a value that is used elsewhere");
             return;

@@ -119,11 +119,13 @@ typedef enum StepKind {
     STEP_BRANCH
 } StepKind;
 
-/* Of a result the whole (n is 0), or a part of a part …: which one, and of how many. */
+/* Of a value the whole (n is 0), or a part of a part …: which one, of how many, and of data of which constructor, the only
+ * one of its type; NULL: of a tuple. */
 enum { MAX_PATH = 4 };
 typedef struct Path {
     uint32_t n;
     uint32_t part[MAX_PATH], of[MAX_PATH];
+    Ctor *ctor[MAX_PATH];
 } Path;
 
 /* Which value a part of a result is, where that is open: a number of these, found on the way forth by a step. */
@@ -221,9 +223,9 @@ typedef struct Back {
     Expr **ways;     /* for each return or loop of the function: what follows its frame */
 } Back;
 
-/* A return of which the result, or that part of it, is the place of a slot, or that of a part before it. */
+/* A return of which the result, or that part of it, is the part at `first` of a slot, or of the result itself. */
 typedef struct Return {
-    uint32_t number, slot; /* IN_RESULT: it is the part at `first` */
+    uint32_t number, slot; /* or IN_RESULT */
     Path path, first;
     Whose whose;
 } Return;
@@ -480,7 +482,8 @@ bool place_give_form(Instance *callee, Place *slot, Place *given);
 /* The form of p when it is data of that constructor: its own, or one for the arm (*split is set). NULL if it is
  * of another constructor. */
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split);
-/* Takes a leaf apart in the way that `like` is, as far as its type says its parts; false where it stays as it is. */
+/* Takes a leaf apart in the way that `like` is, or its type where that is NULL, as far as the type says its parts; false where it
+ * stays as it is. */
 enum { DEEPEST_PART = 3 };
 bool place_take_apart(Instance *n, Place *p, const Place *like);
 Place *place_of_closure(Instance *n, const Known *k);

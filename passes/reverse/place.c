@@ -163,11 +163,12 @@ bool place_take_apart(Instance *n, Place *p, const Place *like) {
     bool split;
     if (p->form != PLACE_LEAF || p->aliases.len || p->depth >= DEEPEST_PART)
         return false;
-    if (like->form == PLACE_TUPLE && t->tag == TY_TUPLE && t->nargs == like->nparts)
-        place_make_tuple(n, p, like->nparts);
-    else if (like->form == PLACE_DATA && t->tag == TY_DATA &&
-             type_decl_of_values(t->decl) == like->ctor->decl && t->decl->nctors == 1)
-        place_as_data(n, p, like->ctor, &split);
+    if (t->tag == TY_TUPLE && (!like || (like->form == PLACE_TUPLE && t->nargs == like->nparts)))
+        place_make_tuple(n, p, t->nargs);
+    else if (t->tag == TY_DATA && t->decl->nctors == 1 &&
+             (!like ||
+              (like->form == PLACE_DATA && type_decl_of_values(t->decl) == like->ctor->decl)))
+        place_as_data(n, p, ctor_of_values(t->decl->ctors[0]), &split);
     return p->form != PLACE_LEAF;
 }
 
