@@ -57,7 +57,7 @@ void pass_tell(PassCtx *ctx, TellingKind kind, const char *pass, Span span, cons
 
 void passes_abandon(PassCtx *ctx) {
     ctx->deps = NULL;
-    ctx->derives_source = false;
+    ctx->derives_source = ctx->derives_values = false;
     ctx->tellings = NULL;
     ctx->instances = NULL; /* one of them may be half made, and so may a derivative */
     if (ctx->grad)

@@ -25,7 +25,9 @@ typedef struct PassCtx {
     struct EffectState *effects; /* of definitions (effects.h) */
     bool check;                  /* run core_check on what passes and derivatives make */
     bool keeps_derivatives;      /* `derive` leaves them to the run: --twins */
-    bool derives_source;     /* what `derive` makes is differentiated, so that it merges nothing */
+    bool derives_source; /* what `derive` makes is differentiated, so that it merges nothing */
+    bool
+        derives_values; /* it makes derivatives that are no callees code, too: nothing else keeps a tape of that */
     uint32_t fuel;           /* steps that partial_eval takes for a derivative; 0: its own number */
     VEC(const char *) notes; /* where a pass gave up: pass_note */
     uint64_t work;           /* nodes that passes visited so far: for tests, that they are linear */

@@ -575,10 +575,12 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     Opening opening = {.ctx = ctx};
     fn = open_let(&opening, fn);
     expr_mark_tails(fn);
-    bool derives = false;
+    bool derives = false, outer_derives = ctx->derives_values;
+    ctx->derives_values = true; /* where a derivative is left, the loop runs */
     /* Of a derivative of a derivative the inner one is a literal first. */
     for (int i = 0; i < MOST_NESTED && run_pass(ctx, "derive", &fn, &given); i++)
         derives = true;
+    ctx->derives_values = outer_derives;
     run_pass(ctx, "inline", &fn, &given);
     run_pass(ctx, "fold", &fn, &given);
     /* What nothing reads is gone where the passes have run, as a reference or a value of a row; it is to go on every engine, so that

@@ -6,7 +6,9 @@
  * and the passes behind it put fn.fwd and fn.bwd in place of their calls. The function is a literal, a definition, what a
  * `let` binds to a literal, or a derivative of such a function. A derivative of which no code is made stays, and a note
  * says why. Function literals that are not called here are left alone: they may run as part of a derivative, which is made
- * of the function as it was written (Note [Calls that stay] in passes/inline.c). */
+ * of the function as it was written (Note [Calls that stay] in passes/inline.c). So is a derivative that is no callee, as in
+ * `hessian(f)`, which takes `jvp` of `deriv(f)`: of code for it twins would lose what cotangents add up, where no code is made
+ * of `jvp`. The run makes code for it. */
 #include "passes/build.h"
 #include "passes/grad_internal.h"
 #include "passes/reverse/reverse.h"
@@ -17,7 +19,7 @@ typedef struct Deriver {
     const Expr *root;
     Map done;     /* Expr -> what became of it */
     Map literals; /* Var of a `let` -> the function literal it is bound to */
-    Map called;   /* function literals that are called where they stand */
+    Map called; /* functions, literals and derivatives, that are called where they stand, and nothing else */
 } Deriver;
 
 /* A function that is to be differentiated, and the bindings that stand before what is made of it. */
@@ -194,10 +196,47 @@ static Expr *derivative_as_code(Deriver *d, Expr *e) {
     return result;
 }
 
+typedef struct Uses {
+    const Var *of;
+    Map seen;
+    bool stray;
+} Uses;
+
+static void find_stray_use(void *ctx, Expr *e) {
+    Uses *u = ctx;
+    if (e->kind == EXPR_VAR)
+        u->stray |= e->var == u->of;
+    if (u->stray || expr_is_leaf(e) || !map_enter(&u->seen, e))
+        return;
+    if (e->kind == EXPR_LET) {
+        for (; e->kind == EXPR_LET; e = e->body)
+            find_stray_use(u, e->a);
+        find_stray_use(u, e);
+        return;
+    }
+    bool is_call = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && e->a->var == u->of;
+    for (uint32_t i = 0; is_call && i < e->nargs; i++)
+        find_stray_use(u, e->args[i]);
+    if (!is_call)
+        expr_each_child(e, find_stray_use, u);
+}
+
+/* Whether what a `let` binds is called behind it, and nothing else. */
+static bool is_only_called(const Expr *let) {
+    Uses u = {.of = let->var};
+    if (let->rec)
+        return false;
+    find_stray_use(&u, let->body);
+    return !u.stray;
+}
+
 static void find_literals(Deriver *d, const Expr *block) {
-    for (; block->kind == EXPR_LET; block = block->body)
+    for (; block->kind == EXPR_LET; block = block->body) {
         if (block->var && block->a->kind == EXPR_FN)
             map_set(&d->literals, block->var, block->a);
+        if (block->var && is_derivative(block->a) && is_only_called(block))
+            map_set(&d->called, block->a, block->a);
+    }
 }
 
 /* `{ let f = …; fn (x1) { … } }(x)` with the binding, which does nothing, before the call. */
@@ -237,9 +276,10 @@ static Expr *derive_expr(void *ctx, Expr *e) {
         find_literals(d, e);
         result = expr_map_block(e, derive_expr, d);
     } else if (is_derivative(e)) {
-        result = derivative_as_code(d, e);
+        bool is_callee = map_has(&d->called, e);
+        result = is_callee || d->ctx->derives_values ? derivative_as_code(d, e) : e;
     } else if (e->kind != EXPR_FN || e == d->root || map_has(&d->called, e)) {
-        if (e->kind == EXPR_CALL && e->a->kind == EXPR_FN && !e->mode && !e->drop)
+        if (e->kind == EXPR_CALL && !e->mode && !e->drop)
             map_set(&d->called, e->a, e->a);
         result = expr_map_children(e, derive_expr, d);
         if (e->kind == EXPR_CALL && is_derivative(e->a) && result->a->kind == EXPR_LET)
