@@ -5,14 +5,15 @@
 
 bool cells_is_own(const Expr *e) { return expr_calls_builtin(e, "ad.own"); }
 
-/* Whether a value of that type may be a float tensor. */
-static bool may_be_tensor(const Expr *e) {
-    Type *t = e->type ? type_resolve(e->type) : NULL;
-    if (e->kind == EXPR_LIT || e->kind == EXPR_CONST || !t)
-        return false;
+bool cells_in_type(Type *t) {
+    t = type_resolve(t);
     if (t->tag == TY_TENSOR)
         return type_dtype_set(t->tensor.dtype) & DTS_FLOAT;
     return t->tag == TY_PARAM || t->tag == TY_VAR;
+}
+
+static bool may_be_tensor(const Expr *e) {
+    return e->kind != EXPR_LIT && e->kind != EXPR_CONST && e->type && cells_in_type(e->type);
 }
 
 /* The same, or a function. */

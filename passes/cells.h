@@ -8,8 +8,9 @@
  *
  * On the way back the cell of `ad.own(h)` is added to that of h, at once. The sum is the same, added in another order; it
  * is the same order on every engine, whatever passes run. A function is stored as one that captured `ad.own(x)` for each
- * tensor x that it captured itself. What is neither is stored as it is: the cells are in it already. Inside of derivatives
- * `ad.own` gives each of them a cell, the innermost last.
+ * tensor x that it captured itself, by name: for one of two names twice, `fn (v) { v * x * y }` behind `let y = x`, so passes leave
+ * it both (literal_with_own_names in passes/inline.h). What is neither is stored as it is: the cells are in it already. Inside of
+ * derivatives `ad.own` gives each of them a cell, the innermost last.
  *
  * The core says where that happens by a mark (Expr.own_cells) rather than by calls, which only derivatives need: the
  * reference and the twins act on the mark, and what becomes code of a derivative has the calls in the place of
@@ -19,6 +20,8 @@
 
 #include "types/core/core.h"
 
+/* Whether a value of that type may be a float tensor, which has a cell. */
+bool cells_in_type(Type *t);
 /* Whether e is `ad.own(x)`. */
 bool cells_is_own(const Expr *e);
 /* A tuple, a call of a constructor or an update that is marked, with calls in place of the mark; others as they are. */

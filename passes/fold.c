@@ -438,6 +438,20 @@ static Expr *fold_part(Folder *f, Expr *e) {
     return copy;
 }
 
+/* A function literal that is not called here. */
+static Expr *fold_nested(Folder *f, Expr *fn) {
+    f->nested++;
+    fn = expr_map_children(fn, fold_child, f);
+    f->nested--;
+    return fn;
+}
+
+/* Of a derivative or vmap. */
+static Expr *fold_operand(void *ctx, Expr *e) {
+    bool is_plain = e->kind == EXPR_FN && !e->fn->keeps_captured;
+    return is_plain ? fold_nested(ctx, e) : fold_child(ctx, e);
+}
+
 static Expr *fold_form(Folder *f, Expr *e) {
     bool here = !f->nested;
     if (here && e->kind == EXPR_LET)
@@ -447,11 +461,12 @@ static Expr *fold_form(Folder *f, Expr *e) {
     if (e->kind == EXPR_FN && e != f->root && e->fn->keeps_captured)
         return literal_with_names(e, fold_child, f);
     if (e->kind == EXPR_FN && e != f->root) {
-        f->nested++;
-        e = expr_map_children(e, fold_child, f);
-        f->nested--;
-        return e;
+        Links links = {0};
+        Expr *fn = f->atoms.len ? literal_with_own_names(e, fold_child, f, &links) : e;
+        return close_links(&links, fold_nested(f, fn));
     }
+    if (e->kind == EXPR_GRAD && e->a->kind == EXPR_FN)
+        return expr_map_children(e, fold_operand, f);
     if (here && e->kind == EXPR_IF) {
         Expr *c = fold(f, e->a);
         if (c->kind == EXPR_LIT && !c->like)

@@ -489,7 +489,7 @@ Expr *inline_open_block(Inliner *in, Links *links, Expr *block) {
  * the value comes before it. before: the value as it was before it was visited: a function literal is known by that, with
  * all the variables it captures. */
 static void bind(Inliner *in, Links *links, Expr *let, Var *v, Expr *value, Expr *before) {
-    if (in->replaces_calls)
+    if (in->replaces_calls || let->rec)
         value = inline_open_block(in, links, value);
     if (v && !let->rec && is_atom(value)) {
         map_set(&in->atoms, v, value);
@@ -550,6 +550,16 @@ static Expr *atom_at(Inliner *in, Expr *use) {
     return atom;
 }
 
+/* A name of its own for the captured variable v of fn, which is bound to `now`. */
+static void add_name(Links *links, Subst *s, const Expr *fn, const Var *v, Expr *now) {
+    Expr *link = expr_new(EXPR_LET, fn->type, fn->span);
+    link->var = var_new(v->name, v->type, v->span);
+    link->var->scheme = v->scheme;
+    link->a = now;
+    vec_push(links, link);
+    map_set(&s->vars, v, expr_var(link->var, v->span));
+}
+
 Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ctx) {
     VarVec captured = {0};
     Links links = {0};
@@ -560,14 +570,26 @@ Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ct
         Expr *now = name(ctx, expr_var(v, fn->span));
         if (now->kind == EXPR_VAR && now->var == v)
             continue;
-        Expr *link = expr_new(EXPR_LET, fn->type, fn->span);
-        link->var = var_new(v->name, v->type, v->span);
-        link->var->scheme = v->scheme;
-        link->a = now;
-        vec_push(&links, link);
-        map_set(&s.vars, v, expr_var(link->var, v->span));
+        add_name(&links, &s, fn, v, now);
     }
     return close_links(&links, links.len ? expr_substitute(&s, fn) : fn);
+}
+
+Expr *literal_with_own_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ctx,
+                             Links *links) {
+    VarVec captured = {0};
+    Map names = {0};
+    Subst s = {.renames = true};
+    size_t before = links->len;
+    expr_free_vars(fn, &captured);
+    for (size_t i = 0; i < captured.len; i++) {
+        Var *v = captured.data[i];
+        Expr *now = cells_in_type(v->type) ? name(ctx, expr_var(v, fn->span)) : NULL;
+        if (!now || now->kind != EXPR_VAR || map_enter(&names, now->var))
+            continue;
+        add_name(links, &s, fn, v, now);
+    }
+    return links->len > before ? expr_substitute(&s, fn) : fn;
 }
 
 static Expr *inline_name(void *ctx, Expr *use) { return atom_at(ctx, use); }
@@ -580,6 +602,19 @@ static Expr *inline_function(Inliner *in, Expr *e) {
     Expr *result = expr_map_children(take_literal(in, e), inline_child, in);
     in->nested -= inner;
     return result;
+}
+
+/* A literal of which closures are made. */
+static Expr *inline_closure(Inliner *in, Expr *e) {
+    Links links = {0};
+    bool renames = in->atoms.len && e != in->root && !e->fn->keeps_captured;
+    Expr *fn = renames ? literal_with_own_names(e, inline_name, in, &links) : e;
+    return close_links(&links, inline_function(in, fn));
+}
+
+/* Of a derivative or vmap, which no cell of a closure is seen in. */
+static Expr *inline_operand(void *ctx, Expr *e) {
+    return e->kind == EXPR_FN ? inline_function(ctx, e) : inline_expr(ctx, e);
 }
 
 static bool takes_known_types(const Expr *fn) {
@@ -706,7 +741,9 @@ Expr *inline_expr(Inliner *in, Expr *e) {
     else if (fn || e->kind == EXPR_LET)
         result = inline_block(in, e, fn);
     else if (e->kind == EXPR_FN)
-        result = inline_function(in, e);
+        result = inline_closure(in, e);
+    else if (e->kind == EXPR_GRAD)
+        result = expr_map_children(e, inline_operand, in);
     else
         result = expr_map_children(instance ? instance : e, inline_child, in);
     if (in->replaces_calls)

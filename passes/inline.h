@@ -60,6 +60,11 @@ uint32_t expr_count(Expr *e, uint32_t most);
  * before it. */
 Expr *literal_with_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ctx);
 
+/* The same of any literal that is not called here nor differentiated there: names of their own for the tensors that it
+ * captures under several names which `name` makes one; `links` binds them. Otherwise fn itself. */
+Expr *literal_with_own_names(Expr *fn, Expr *(*name)(void *ctx, Expr *use), void *ctx,
+                             Links *links);
+
 /* A call, not yet visited, as a call of a copy that is made for the functions among its arguments. NULL where
  * there is none. */
 Expr *specialise_call(Inliner *in, Expr *call);
