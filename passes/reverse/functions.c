@@ -530,13 +530,27 @@ static Expr *own_places(Reader *r, Expr *atom, const Known *k) {
     return v;
 }
 
+/* Of a function that is constant here: a derivative around this one may follow what it captured. */
+static Expr *own_constant(Reader *r, Expr *atom, Known *k) {
+    if (atom->kind != EXPR_VAR || (k && !k->captured.len))
+        return atom;
+    Build b = {atom->span};
+    Expr *v = add_plain(r, "f", b_builtin(&b, "ad.own", atom, NULL));
+    name_place(r, v->var, NULL, k);
+    return v;
+}
+
 Expr *function_stored(Reader *r, Expr *atom, Type *type) {
-    const Known *k = known_of(r, atom);
-    if (k) {
+    if (known_of(r, atom)) {
         atom = function_as_data(r, atom);
-        return r->p->why || !place_of(r->n, atom) ? atom : own_places(r, atom, known_of(r, atom));
+        Known *k = known_of(r, atom);
+        if (r->p->why)
+            return atom;
+        return place_of(r->n, atom) ? own_places(r, atom, k) : own_constant(r, atom, k);
     }
-    if (!place_of(r->n, atom) || !r->p->functions->taken)
+    if (!place_of(r->n, atom))
+        return own_constant(r, atom, NULL);
+    if (!r->p->functions->taken)
         return atom;
     Global *g = global_for(r, "owned", type, NULL, 0, NULL, atom->span);
     if (!g)
