@@ -18,6 +18,7 @@
  * Whatever is not specialised runs as it stands.
  *
  * It does not look into data that holds functions, nor at functions that a call gives. */
+#include "passes/cells.h"
 #include "passes/inline.h"
 
 #include "types/op.h"
@@ -153,6 +154,7 @@ static Var *take_function(Site *s, Expr *fn, const Var *self, const Var *like, i
              sym_intern(type_text(fn->type))); /* copies of one literal may have several */
     Subst within = {.renames = true};
     Var *made = fresh_like(s, like, depth);
+    Map tensors = {0};
     bool rec = false;
     for (size_t i = 0; i < free.len; i++) {
         if (free.data[i] == self) {
@@ -161,7 +163,8 @@ static Var *take_function(Site *s, Expr *fn, const Var *self, const Var *like, i
             continue;
         }
         Var *v = take(s, expr_var(free.data[i], fn->span), free.data[i], depth + 1);
-        if (fn->fn->keeps_captured) { /* two that are one value stay two */
+        bool again = cells_in_type(v->type) && !map_enter(&tensors, v);
+        if (again || fn->fn->keeps_captured) { /* two that are one value stay two */
             Var *own = fresh_like(s, v, depth + 1);
             vec_push(&s->links, link_of(own, expr_var(v, v->span), false));
             v = own;
@@ -360,15 +363,19 @@ static Instance *make_instance(Site *s, Family *family, const Expr *call) {
     return m;
 }
 
-static bool reads_by_number(void *ctx, const Expr *e) {
-    (void)ctx;
-    return e->kind == EXPR_FN && e->fn->keeps_captured;
+/* Whether e is a literal that may capture the variable and is not to lose it: by number, or as one that has a cell. */
+static bool keeps_variable(void *ctx, const Expr *e) {
+    const Var *v = ctx;
+    return e->kind == EXPR_FN &&
+           (e->fn->keeps_captured ||
+            (cells_in_type(v->type) && expr_mentions((Expr *)(uintptr_t)e, v)));
 }
 
 /* Of two variables of fn that are given one value the second one gets a name of its own where a literal in fn captures
  * both: they stay two. */
 static void name_in_instance(Site *s, const Var *of, Var *v) {
-    if (!map_enter(&s->named, v) && expr_any(s->fn->fn->body, reads_by_number, NULL)) {
+    bool again = !map_enter(&s->named, v);
+    if (again && expr_any(s->fn->fn->body, keeps_variable, (void *)(uintptr_t)of)) {
         Var *own = fresh_like(s, v, 1);
         vec_push(&s->links, link_of(own, expr_var(v, v->span), false));
         v = own;
