@@ -74,6 +74,32 @@ static Expr *ones_like(const Build *b, Expr *y) {
     return b_builtin(b, "ad.ones", y, NULL);
 }
 
+/* ct with zeros where it is absent, as the outline tells, which is read on. What is there keeps its cell, which a derivative around
+ * this one may add to (Program.merges: there is none). */
+static Expr *dense_ct(const Program *p, Block *block, const char **outline, Expr *arg, Expr *ct) {
+    const Build *b = block->b;
+    const Type *type = type_resolve(arg->type);
+    bool there = outline_presence(*outline) == PRESENT;
+    if (!p->merges && **outline == '(' && type->tag == TY_TUPLE && ct->kind == EXPR_TUPLE) {
+        Expr **parts = mem_new_n(Expr *, ct->nargs + 1);
+        ++*outline;
+        for (uint32_t i = 0; i < ct->nargs; i++)
+            parts[i] = dense_ct(p, block, outline,
+                                expr_proj(arg, (int32_t)i, type->args[i], b->span), ct->args[i]);
+        ++*outline;
+        return b_tuple(b, parts, ct->nargs);
+    }
+    int depth = 0;
+    do
+        depth += (**outline == '(') - (**outline == ')');
+    while (++*outline, depth);
+    if (there && is_scalar(arg->type))
+        return ct;
+    if (!there || type->tag != TY_TENSOR || p->merges)
+        ct = b_builtin(b, "ad.dense", arg, ct, NULL);
+    return block_let(block, "ct", ct); /* so that it goes where nobody reads it */
+}
+
 /* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
 static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Back *way = back_get(top, false, ANY_SEED);
@@ -115,12 +141,10 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         Expr *ct = b_absent(&b, b_some_type("ct"));
-        bool there = top->active[i] && outline_presence(given.text) == PRESENT;
+        const char *outline = top->active[i] ? given.text : "0";
         if (top->active[i])
             ct = outline_take_result(&given, top->slots[slot++], f->params[i]->type);
-        if (!there ||
-            !is_scalar(f->params[i]->type)) /* bound, so that it goes where nobody reads it */
-            ct = block_let(&block, "ct", b_builtin(&b, "ad.dense", args[i], ct, NULL));
+        ct = dense_ct(p, &block, &outline, args[i], ct);
         partials[i] = ct;
     }
     Expr *all = kind == GRAD_DERIV && f->nparams == 1 ? partials[0]
