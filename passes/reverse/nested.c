@@ -304,6 +304,20 @@ static uint32_t linear_args(const Expr *call) {
     return 0;
 }
 
+/* Whether nothing is absent in the cotangent or tangent at p of a value of that type. */
+static bool is_dense(const Place *p, Type *of) {
+    of = type_resolve(of);
+    const Type *type = p && p->type ? type_resolve(p->type) : NULL;
+    if (p && p->form == PLACE_LEAF && type && type->tag == TY_TENSOR)
+        return of->tag == TY_TENSOR && type_holds_float(of) == HOLDS_YES;
+    if (!p || p->form != PLACE_TUPLE || of->tag != TY_TUPLE || of->nargs != p->nparts)
+        return false;
+    for (uint32_t i = 0; i < p->nparts; i++)
+        if (!is_dense(p->parts[i], of->args[i]))
+            return false;
+    return p->nparts > 0;
+}
+
 bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
     bool captured = expr_calls_builtin(call, "ad.captured");
     if (captured && read_known_part(r, call, v))
@@ -337,6 +351,12 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
     }
     if (expr_calls_builtin(call, "ad.item") && read_known_part(r, call, v))
         return true;
+    bool fills = expr_calls_builtin(call, "ad.dense") || expr_calls_builtin(call, "ad.fit");
+    bool has_cells = !(r->n->forward && r->p->merges);
+    if (fills && has_cells && is_dense(place_of(r->n, call->args[1]), call->args[0]->type)) {
+        *v = call->args[1]; /* it keeps its cells */
+        return true;
+    }
     uint32_t linear = linear_args(call);
     bool flows = false;
     for (uint32_t i = 0; linear >> i; i++)
