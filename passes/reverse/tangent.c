@@ -483,11 +483,22 @@ static void close_arm(const Choice *c) {
         c->wholes.data[k]->arm = NULL;
 }
 
+/* Whether a part of the tuple is an absent cotangent, which other ends may give: `((), ct)`. */
+static bool lacks_part(const Instance *n, const Expr *result) {
+    const Expr *tuple = result->kind == EXPR_VAR ? map_find(&n->tuples, result->var) : NULL;
+    bool lacks = result->kind == EXPR_ZERO;
+    for (uint32_t i = 0; tuple && i < tuple->nargs && !lacks; i++)
+        lacks = lacks_part(n, tuple->args[i]);
+    return lacks;
+}
+
+/* A tangent that is there has all parts, so one that lacks a part is there perhaps. */
 static Presence result_presence(Way *w, Expr *result) {
     Place *p = place_of(w->n, result);
     if (p && p->form == PLACE_CLOSURE)
         reverse_lack_data(w->n->program, "an active closure is a result");
-    return tangent_presence(p);
+    Presence presence = tangent_presence(p);
+    return presence == PRESENT && lacks_part(w->n, result) ? PERHAPS : presence;
 }
 
 /* The value, and its tangent where others have one. */
