@@ -106,10 +106,13 @@ static CorePrintOptions print_options(const Ir *ir) {
         .names = &ir->names, .param_types = ir->is_file, .whole = ir->is_file};
 }
 
-/* After the passes, as it runs; at the prompt the functions inside stand as the passes over the whole leave them. */
+/* After the passes, as it runs; at the prompt the functions inside stand as the passes over the whole leave them, and a
+ * derivative is shown as the code that the run makes of it. */
 static Expr *optimise_of(Ir *ir, Expr *e, const Symbol *name) {
+    ir->s->passes.derives_values = !ir->is_file && e->kind == EXPR_GRAD;
     Expr *made = ir->is_file ? optimise_all(ir->s, e, &ir->passes, name)
                              : run_passes(ir->s, e, &ir->passes, name);
+    ir->s->passes.derives_values = false;
     return ir->plan && made ? plan_text(ir->s->interp, made) : made;
 }
 
