@@ -91,11 +91,10 @@ void use_global(Program *p, Global *g) {
  * inlined, so that one frame is kept where there were several, and `while`, `foldl` and the like are copies that call
  * no closure. Accumulators are handed on (Note [Places] in reverse.h), so that changes no order of additions. Where functions
  * are data, one that is left with literals which are data already, as code of derivatives is, is read as it stands: passes
- * make copies of such a literal, each perhaps with a body for what it captured, and all are of one constructor. So is one with
- * `custom_grad` or `checkpoint`: the function that these give is one of the literals that were written. */
+ * make copies of such a literal, each perhaps with a body for what it captured, and all are of one constructor. So is one
+ * that takes a derivative: the code of that reads by number what a literal captured, as it was written. */
 static bool is_data_literal(void *root, const Expr *e) {
-    return (e->kind == EXPR_GRAD && (e->mode == GRAD_CUSTOM || e->mode == GRAD_CHECKPOINT)) ||
-           (e->kind == EXPR_FN && e != root && e->fn->as_data);
+    return e->kind == EXPR_GRAD || (e->kind == EXPR_FN && e != root && e->fn->as_data);
 }
 
 typedef struct Prepared {

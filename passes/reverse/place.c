@@ -253,9 +253,7 @@ Expr *acc_get(Way *w, Place *p) {
         return p->acc ? p->acc : absent_value(w);
     if (p->is_empty && w->n->forward) /* it is read like the tangent of any frame */
         return first_frame(&w->build);
-    if (p->form == PLACE_CLOSURE && acc_presence(p) != ABSENT)
-        reverse_lack_data(w->n->program, "an active closure is a result");
-    if (p->form == PLACE_CLOSURE || acc_presence(p) == ABSENT)
+    if (acc_presence(p) == ABSENT)
         return absent_value(w);
     Expr **parts = mem_new_n(Expr *, p->nparts + 1);
     for (uint32_t i = 0; i < p->nparts; i++)
