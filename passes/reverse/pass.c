@@ -16,9 +16,10 @@
 
 typedef struct Deriver {
     PassCtx *ctx;
-    const Expr *root;
-    Map done;     /* Expr -> what became of it */
-    Map literals; /* Var of a `let` -> the function literal it is bound to */
+    Expr *root;
+    Map walked, strays; /* of find_strays, once it is asked */
+    Map done;           /* Expr -> what became of it */
+    Map literals;       /* Var of a `let` -> the function literal it is bound to */
     Map called; /* functions, literals and derivatives, that are called where they stand, and nothing else */
 } Deriver;
 
@@ -196,45 +197,38 @@ static Expr *derivative_as_code(Deriver *d, Expr *e) {
     return result;
 }
 
-typedef struct Uses {
-    const Var *of;
-    Map seen;
-    bool stray;
-} Uses;
-
-static void find_stray_use(void *ctx, Expr *e) {
-    Uses *u = ctx;
+/* Notes the variables that are used otherwise than as callees. */
+static void find_strays(void *ctx, Expr *e) {
+    Deriver *d = ctx;
     if (e->kind == EXPR_VAR)
-        u->stray |= e->var == u->of;
-    if (u->stray || expr_is_leaf(e) || !map_enter(&u->seen, e))
+        map_enter(&d->strays, e->var);
+    if (expr_is_leaf(e) || !map_enter(&d->walked, e))
         return;
     if (e->kind == EXPR_LET) {
         for (; e->kind == EXPR_LET; e = e->body)
-            find_stray_use(u, e->a);
-        find_stray_use(u, e);
+            find_strays(d, e->a);
+        find_strays(d, e);
         return;
     }
-    bool is_call = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && e->a->var == u->of;
+    bool is_call = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR;
     for (uint32_t i = 0; is_call && i < e->nargs; i++)
-        find_stray_use(u, e->args[i]);
+        find_strays(d, e->args[i]);
     if (!is_call)
-        expr_each_child(e, find_stray_use, u);
+        expr_each_child(e, find_strays, d);
 }
 
-/* Whether what a `let` binds is called behind it, and nothing else. */
-static bool is_only_called(const Expr *let) {
-    Uses u = {.of = let->var};
-    if (let->rec)
-        return false;
-    find_stray_use(&u, let->body);
-    return !u.stray;
+/* Whether what a `let` binds is called, and nothing else. */
+static bool is_only_called(Deriver *d, const Expr *let) {
+    if (!d->walked.len)
+        find_strays(d, d->root);
+    return !let->rec && !map_has(&d->strays, let->var);
 }
 
 static void find_literals(Deriver *d, const Expr *block) {
     for (; block->kind == EXPR_LET; block = block->body) {
         if (block->var && block->a->kind == EXPR_FN)
             map_set(&d->literals, block->var, block->a);
-        if (block->var && is_derivative(block->a) && is_only_called(block))
+        if (block->var && is_derivative(block->a) && is_only_called(d, block))
             map_set(&d->called, block->a, block->a);
     }
 }
