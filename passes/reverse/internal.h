@@ -119,8 +119,7 @@ typedef enum StepKind {
     STEP_BRANCH
 } StepKind;
 
-/* Of a value the whole (n is 0), or a part of a part …: which one, of how many, and of data of which constructor, the only
- * one of its type; NULL: of a tuple. */
+/* Of a value the whole (n is 0), or a part of a part …: which one, of how many, and of which constructor (NULL: a tuple). */
 enum { MAX_PATH = 4 };
 typedef struct Path {
     uint32_t n;
@@ -479,11 +478,12 @@ void place_note_read(Place *p, uint32_t i, Step *s);
 /* Gives a parameter that is a frame the form of what it is given, where that has accumulators already: false where parts of
  * it would be added up apart. */
 bool place_give_form(Instance *callee, Place *slot, Place *given);
+/* Whether p is the whole or a part of it, as a frame holds the frame before. */
+bool place_is_within(const Place *whole, const Place *p);
 /* The form of p when it is data of that constructor: its own, or one for the arm (*split is set). NULL if it is
  * of another constructor. */
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split);
-/* Takes a leaf apart in the way that `like` is, or its type where that is NULL, as far as the type says its parts; false where it
- * stays as it is. */
+/* Takes a leaf apart as `like` is, or where that is NULL as its type is; false where the type does not tell its parts. */
 enum { DEEPEST_PART = 3 };
 bool place_take_apart(Instance *n, Place *p, const Place *like);
 Place *place_of_closure(Instance *n, const Known *k);

@@ -78,14 +78,12 @@ static bool is_unknown(Type *t) {
     return tag == TY_PARAM || tag == TY_VAR;
 }
 
-/* As a frame holds the frame before. */
-static bool is_part_of(const Place *whole, const Place *part) {
-    for (uint32_t i = 0; whole->form == PLACE_TUPLE && i < whole->nparts; i++) {
-        const Place *p = whole->parts[i] ? place_here(whole->parts[i]) : NULL;
-        if (p && (p == part || is_part_of(p, part)))
-            return true;
-    }
-    return false;
+bool place_is_within(const Place *whole, const Place *p) {
+    whole = place_here(whole);
+    bool within = whole == p;
+    for (uint32_t i = 0; whole && !within && i < whole->nparts; i++)
+        within = whole->parts[i] && place_is_within(whole->parts[i], p);
+    return within;
 }
 
 bool place_give_form(Instance *callee, Place *slot, Place *given) {
@@ -96,7 +94,7 @@ bool place_give_form(Instance *callee, Place *slot, Place *given) {
         return !apart || !is_unknown(given->type);
     }
     if (slot->form == PLACE_LEAF && is_unknown(slot->type) && !slot->aliases.len &&
-        !is_part_of(given, slot)) {
+        !place_is_within(given, slot)) {
         place_make_tuple(callee, slot, given->nparts);
         callee->program->changed = true;
     }

@@ -576,18 +576,11 @@ static void read_branch(Reader *r, Step *s, Expr *e, bool tail) {
     }
 }
 
-static bool is_within(const Place *whole, const Place *p) {
-    bool within = whole == p;
-    for (uint32_t i = 0; whole && !within && i < whole->nparts; i++)
-        within = is_within(whole->parts[i], p);
-    return within;
-}
-
 /* Whether the value is a field of what the pattern takes apart, which has that form in the arm alone. */
 static bool is_of_arm(const Choice *c, const Place *p) {
     bool found = false;
     for (size_t i = 0; i < c->splits.len && !found; i++)
-        found = is_within(c->splits.data[i], p);
+        found = place_is_within(c->splits.data[i], p);
     return found;
 }
 
