@@ -22,6 +22,8 @@
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
+#include <string.h>
+
 typedef struct Func Func;
 
 typedef struct Ref {
@@ -722,6 +724,49 @@ static bool makes_reference(void *ctx, const Expr *e) {
     return e->kind == EXPR_REF;
 }
 
+/* What the literals captured of which code of a derivative reads that by number. */
+typedef struct Kept {
+    const Expr *root;
+    Map captured; /* the first parameter of a literal -> a VarVec */
+    bool is_lost;
+} Kept;
+
+static bool is_kept(const Kept *k, const Expr *e) {
+    return e->kind == EXPR_FN && e != k->root && e->fn->keeps_captured;
+}
+
+static bool note_kept(void *ctx, const Expr *e) {
+    Kept *k = ctx;
+    if (!is_kept(k, e))
+        return false;
+    VarVec *captured = mem_new(VarVec);
+    expr_free_vars((Expr *)(uintptr_t)e, captured);
+    k->is_lost |= !e->fn->nparams;
+    if (e->fn->nparams)
+        map_set(&k->captured, e->fn->params[0], captured);
+    return false;
+}
+
+static bool is_otherwise(void *ctx, const Expr *e) {
+    const Kept *k = ctx;
+    if (!is_kept(k, e))
+        return false;
+    const VarVec *before = e->fn->nparams ? map_find(&k->captured, e->fn->params[0]) : NULL;
+    VarVec now = {0};
+    expr_free_vars((Expr *)(uintptr_t)e, &now);
+    return before && (before->len != now.len ||
+                      (now.len && memcmp(before->data, now.data, now.len * sizeof *now.data)));
+}
+
+/* Whether a literal would capture otherwise than code of a derivative reads it: less, where a reference that it wrote first
+ * held what it captured. */
+static bool loses_captured(Expr *fn, Expr *made) {
+    Kept k = {.root = fn};
+    expr_any(fn, note_kept, &k);
+    k.root = made;
+    return k.is_lost || (k.captured.len && expr_any(made, is_otherwise, &k));
+}
+
 Expr *references_as_values(Program *p, Expr *fn) {
     if (!expr_any(fn, makes_reference, NULL))
         return fn;
@@ -734,5 +779,5 @@ Expr *references_as_values(Program *p, Expr *fn) {
         return fn;
     v.work = 0;
     Expr *made = write_literal(&v, exposed);
-    return v.work < MOST ? made : fn;
+    return v.work < MOST && !loses_captured(fn, made) ? made : fn;
 }
