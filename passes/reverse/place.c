@@ -340,33 +340,40 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
-/* Adds a cotangent that may be absent: part by part, since a value may be two of them. */
+static void acc_add_perhaps(Way *w, Place *p, Expr *ct);
+
+/* Adds a cotangent to each part by itself, since a value may be two of them; what is absent is not added. */
+static void add_parts(Way *w, Place *p, Expr *ct, Presence presence) {
+    if (ct->kind != EXPR_VAR && ct->kind != EXPR_TUPLE)
+        ct = way_bind(w, ct, NULL);
+    for (uint32_t i = 0; i < p->nparts; i++) {
+        Presence of = presence;
+        Expr *part = p->parts[i] ? acc_item(w, ct, i, p, &of) : NULL;
+        if (part && of != ABSENT)
+            (of == PRESENT ? acc_add : acc_add_perhaps)(w, p->parts[i], part);
+    }
+}
+
+/* Adds a cotangent that may be absent. */
 static void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
-    if (p->form != PLACE_LEAF && ct->kind != EXPR_VAR)
-        ct = way_bind(w, ct, NULL);
-    for (uint32_t i = 0; p->form != PLACE_LEAF && i < p->nparts; i++) {
-        Presence of = PERHAPS;
-        if (p->parts[i])
-            acc_add_perhaps(w, p->parts[i], acc_item(w, ct, i, p, &of));
-    }
-    if (p->form != PLACE_LEAF || alias_add(w, p, ct, acc_add_perhaps))
+    if (p->form != PLACE_LEAF) {
+        add_parts(w, p, ct, PERHAPS);
         return;
+    }
+    if (alias_add(w, p, ct, acc_add_perhaps))
+        return;
+    bool there = p->presence == PRESENT;
     if (p->presence != ABSENT)
-        ct = way_bind(w, b_builtin(&w->build, "ad.add", p->acc, ct, NULL), NULL);
-    acc_put(w, p, ct, PERHAPS);
+        ct = way_bind(w, b_builtin(&w->build, "ad.add", p->acc, ct, NULL),
+                      there ? acc_type(p) : NULL);
+    acc_put(w, p, ct, there ? PRESENT : PERHAPS);
 }
 
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
-    if (may_lack_parts(w, p)) {
-        acc_add_perhaps(w, p, ct);
-        return;
-    }
     if (p->form != PLACE_LEAF) {
-        for (uint32_t i = 0; i < p->nparts; i++)
-            if (p->parts[i])
-                acc_add(w, p->parts[i], way_bind(w, b_proj(&w->build, ct, i), NULL));
+        add_parts(w, p, ct, PRESENT);
         return;
     }
     if (alias_add(w, p, ct, acc_add))
