@@ -318,6 +318,16 @@ static bool is_dense(const Place *p, Type *of) {
     return p->nparts > 0;
 }
 
+/* The place of the cotangent that the builtin gives as it is, but for zeros in place of what is absent: it has the cells that it
+ * had, and what is absent has none. NULL: it gives another one, or a tangent, which says itself what it lacks. */
+static Place *kept_cells(const Reader *r, const Expr *call) {
+    static const char *const names[] = {"ad.settle", "ad.settle_parts", "ad.dense", "ad.fit"};
+    for (size_t i = 0; !r->n->forward && i < sizeof names / sizeof *names; i++)
+        if (expr_calls_builtin(call, names[i]))
+            return place_of(r->n, call->args[i / 2]);
+    return NULL;
+}
+
 bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
     bool captured = expr_calls_builtin(call, "ad.captured");
     if (captured && read_known_part(r, call, v))
@@ -368,7 +378,10 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
                                (uint32_t)call->args[1]->i);
         return true;
     }
-    *v = flows ? add_linear(r, call) : add_plain(r, "v", call);
+    Place *same = kept_cells(r, call);
+    *v = flows && !same ? add_linear(r, call) : add_plain(r, "v", call);
+    if (same)
+        name_place(r, (*v)->var, same, NULL);
     return true;
 }
 
