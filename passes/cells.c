@@ -2,6 +2,7 @@
 #include "passes/cells.h"
 
 #include "passes/build.h"
+#include "passes/inline.h"
 
 bool cells_is_own(const Expr *e) { return expr_calls_builtin(e, "ad.own"); }
 
@@ -21,24 +22,52 @@ static bool may_be_owned(const Expr *e) {
     return may_be_tensor(e) || (e->type && type_resolve(e->type)->tag == TY_FN);
 }
 
-Expr *cells_of_parts(Expr *e) {
+static Expr *own_call(Expr *e) {
+    Build b = {e->span};
+    Expr *call = b_builtin(&b, "ad.own", e, NULL);
+    call->type = e->type;
+    return call;
+}
+
+static Expr *own_captured(void *ctx, Expr *use) {
+    (void)ctx;
+    return cells_in_type(use->type) ? own_call(use) : use;
+}
+
+/* Whether of each variable that a literal captured it is known whether it is a tensor. */
+static bool tells_captured(Expr *fn) {
+    VarVec captured = {0};
+    expr_free_vars(fn, &captured);
+    for (size_t i = 0; i < captured.len; i++) {
+        TypeTag tag = type_resolve(captured.data[i]->type)->tag;
+        if (tag == TY_PARAM || tag == TY_VAR)
+            return false;
+    }
+    return true;
+}
+
+static Expr *own_part(Expr *e) { return may_be_owned(e) ? own_call(e) : e; }
+
+/* The same, where a literal captures these cells by name: it is known where it is taken out again. */
+static Expr *own_part_by_names(Expr *e) {
+    bool is_literal = e->kind == EXPR_FN && !e->fn->as_data && tells_captured(e);
+    return is_literal ? literal_with_names(e, own_captured, NULL) : own_part(e);
+}
+
+static Expr *expose_parts(Expr *e, Expr *(*own)(Expr *part)) {
     if (!e->own_cells)
         return e;
     Expr *copy = expr_copy(e);
-    Build b = {e->span};
     copy->own_cells = false;
     copy->args = mem_new_n(Expr *, e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        Expr *part = e->args[i];
-        copy->args[i] = part;
-        if (!may_be_owned(part))
-            continue;
-        b.span = part->span;
-        copy->args[i] = b_builtin(&b, "ad.own", part, NULL);
-        copy->args[i]->type = part->type;
-    }
+    for (uint32_t i = 0; i < e->nargs; i++)
+        copy->args[i] = own(e->args[i]);
     return copy;
 }
+
+Expr *cells_of_parts(Expr *e) { return expose_parts(e, own_part); }
+
+static Expr *cells_by_names(Expr *e) { return expose_parts(e, own_part_by_names); }
 
 /* What is to be changed: most functions have nothing of it. */
 typedef struct Change {
@@ -85,7 +114,7 @@ static bool has_own_cells(void *ctx, const Expr *e) {
 }
 
 Expr *cells_expose(Expr *e) {
-    return change_all(e, &(Change){has_own_cells, cells_of_parts, expr_is_vmap_of_literal});
+    return change_all(e, &(Change){has_own_cells, cells_by_names, expr_is_vmap_of_literal});
 }
 
 static bool gives_own(void *ctx, const Expr *e) {

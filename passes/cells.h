@@ -9,7 +9,8 @@
  * On the way back the cell of `ad.own(h)` is added to that of h, at once. The sum is the same, added in another order; it
  * is the same order on every engine, whatever passes run. A function is stored as one that captured `ad.own(x)` for each
  * tensor x that it captured itself, by name: for one of two names twice, `fn (v) { v * x * y }` behind `let y = x`, so passes leave
- * it both (literal_with_own_names in passes/inline.h). What is neither is stored as it is: the cells are in it already. Inside of
+ * it both (literal_with_own_names in passes/inline.h). A literal is written so, `let w = ad.own(x); (fn (v) { v * w }, 1)`:
+ * where it is taken out again, it is known. What is neither is stored as it is: the cells are in it already. Inside of
  * derivatives `ad.own` gives each of them a cell, the innermost last.
  *
  * The core says where that happens by a mark (Expr.own_cells) rather than by calls, which only derivatives need: the
