@@ -46,12 +46,17 @@ static bool tells_captured(Expr *fn) {
     return true;
 }
 
+Expr *cells_of_literal(Expr *fn) {
+    bool tells = !fn->fn->as_data && tells_captured(fn);
+    return tells ? literal_with_names(fn, own_captured, NULL) : NULL;
+}
+
 static Expr *own_part(Expr *e) { return may_be_owned(e) ? own_call(e) : e; }
 
 /* The same, where a literal captures these cells by name: it is known where it is taken out again. */
 static Expr *own_part_by_names(Expr *e) {
-    bool is_literal = e->kind == EXPR_FN && !e->fn->as_data && tells_captured(e);
-    return is_literal ? literal_with_names(e, own_captured, NULL) : own_part(e);
+    Expr *literal = e->kind == EXPR_FN ? cells_of_literal(e) : NULL;
+    return literal ? literal : own_part(e);
 }
 
 static Expr *expose_parts(Expr *e, Expr *(*own)(Expr *part)) {

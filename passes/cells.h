@@ -29,6 +29,8 @@ bool cells_is_own(const Expr *e);
 Expr *cells_of_parts(Expr *e);
 /* The same of all that are in e, but for what is written as an argument of `vmap`: code of all rows is made of that. */
 Expr *cells_expose(Expr *e);
+/* A function literal behind names for cells of what it captured, or itself where it needs none; NULL where that is not known. */
+Expr *cells_of_literal(Expr *fn);
 /* Whether nothing else adds to the cells of the tensors that e may be: an operator gives its result a new one. */
 bool cells_are_new(const Expr *e);
 /* e without these calls: for code that no derivative is made of. */

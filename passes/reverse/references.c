@@ -17,8 +17,8 @@
  * (prepared_by_passes in known.c). What runs, and in which order, stays as it is, and a value has the cell that it had: what was
  * written is what is read.
  *
- * All other references stay, and a program in which an active value reaches one is left to the twins: those in data that is not
- * taken apart where it was made (open.c), that a branch or call gives, that a function captured which is handed on, or that a guard reads. */
+ * All other references stay, and a program in which an active value reaches one is left to the twins: those in data of which
+ * the parts are not known (open.c), that a branch or call gives, that a function captured which is handed on, or that a guard reads. */
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
@@ -151,7 +151,10 @@ static Func *func_of_global(Values *v, const Expr *call) {
     Func *f = map_find(&v->globals, g);
     bool is_new = !f;
     if (is_new) {
-        f = func_new(v, cells_expose(function_after_passes(v->p, g->value)), NULL);
+        Expr *fn = g->value;
+        if (!fn->fn->is_remade)
+            fn = open_references(v->p, cells_expose(function_after_passes(v->p, fn)));
+        f = func_new(v, fn, NULL);
         f->global = g;
         f->params = mem_new_n(Ref *, call->nargs + 1);
         map_set(&v->globals, g, f);
@@ -213,10 +216,13 @@ static bool is_bound_again(Values *v, const Var *var) {
 static void visit_binding(Visit *at, Expr *let) {
     Values *v = at->v;
     Ref *same = let->var ? ref_of(v, let->a) : NULL;
+    Func *named = let->var && let->a->kind == EXPR_VAR ? map_find(&v->funcs, let->a->var) : NULL;
     if (is_bound_again(v, let->var))
         return;
     if (same) {
         map_set(&v->refs, let->var, same);
+    } else if (named) {
+        map_set(&v->funcs, let->var, named);
     } else if (let->var && let->a->kind == EXPR_REF) {
         visit(at, let->a->a);
         ref_new(v, let->var, let->a->a->type, at->f);
@@ -637,6 +643,8 @@ static void write_binding(Writer *w, Expr *let) {
         }
         return;
     }
+    if (f && f->touched.len && let->a->kind == EXPR_VAR)
+        return;
     if (f && f->touched.len) {
         f->made_var = var_new(let->var->name, written_type(f), let->var->span);
         Expr *made = write_function(v, f);
