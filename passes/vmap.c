@@ -187,14 +187,22 @@ static Expr *index_row(const Loop *l, Expr *x, Expr *i, Type *row) {
     return expr_call_op(&op_index, args_of(x, at, NULL), 2, attrs, row, l->b.span);
 }
 
+/* f of a row. The place of an error in it is the call of the loop, whatever calls there are between. */
+static Expr *call_of_row(const Loop *l, Expr **args) {
+    Expr *call = b_call(&l->b, l->f, args, l->n, 0);
+    call->type = l->row;
+    if (l->f->kind == EXPR_VAR)
+        call->span = span_none();
+    return call;
+}
+
 /* map(fn (i) { f(x1[i], …) }, range(n)) */
 static Expr *make_rows(const Loop *l, Expr *n) {
     Var *i = b_var(&l->b, "i", type_scalar(DT_I32));
     Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
     for (uint32_t k = 0; k < l->n; k++)
         args[k] = index_row(l, b_ref(&l->b, l->params[k]), b_ref(&l->b, i), l->rows[k]);
-    Expr *call = b_call(&l->b, l->f, args, l->n, 0);
-    call->type = l->row;
+    Expr *call = call_of_row(l, args);
     Expr *range = call_prelude(l, "range", args_of(n, NULL, NULL), 1,
                                list_of(l, type_scalar(DT_I32)));
     return call_prelude(l, "map", args_of(b_fn(&l->b, "vmap", &i, 1, call), range, NULL), 2,
@@ -245,8 +253,7 @@ static Expr *data_body(const Loop *l, Expr *n) {
     Expr **args = mem_new_n(Expr *, (size_t)l->n + 1);
     for (uint32_t k = 0; k < l->n; k++)
         args[k] = b_proj(&l->b, b_ref(&l->b, t), k);
-    Expr *call = b_call(&l->b, l->f, args, l->n, 0);
-    call->type = l->row;
+    Expr *call = call_of_row(l, args);
     Expr **parts = mem_new_n(Expr *, 4);
     Type *leaf = type_data(env_prelude_type(l->ctx->env, "_Leaf"), NULL, 0);
     parts[0] = b_fn(&l->b, "vmap", &t, 1, call);
