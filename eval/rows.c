@@ -8,7 +8,8 @@
  *
  * The code does all rows step by step. So it may meet an error that is not the first in the order of rows, or one that is
  * none for the loop: in a branch that no row takes. Whatever it ends with but a value is therefore forgotten, and the loop
- * runs. A function that fails often is not tried any more. */
+ * runs. A function that fails often is not tried any more, unless a derivative follows: what that adds up in which order would
+ * depend on what ran before. */
 #include "eval/ad.h"
 #include "eval/builtin_all.h"
 #include "eval/leaf_map.h"
@@ -26,7 +27,7 @@ enum {
     MOST = 24, /* codes of one function: then the oldest makes room */
     MADE =
         100, /* codes made of one function: a program that meets ever new sizes runs loops from then on */
-    FAILURES = 3,     /* after which code is not tried again */
+    FAILURES = 3,     /* after which vmap.rows does not try code again */
     MOST_PARTS = 512, /* of the data in one argument: the code has a variable for each tensor */
 };
 
@@ -352,17 +353,23 @@ static RowsCode *code_for(const BuiltinCall *call, const Closure *f, const Tuple
 
 /* ---- running ----------------------------------------------------------------------------------- */
 
-/* False: it has no value. */
-static bool run_code(Interp *in, RowsCode *rows, const Value *args, uint32_t n, Value *out) {
+/* Runs the code of the closure, and says nothing of errors. */
+static EvalStatus run_unheard(Interp *in, Closure *c, Code *of, const Value *args, uint32_t n,
+                              Value *out) {
     Diags *heard = in->diags, unheard = {0};
     Code *code = in->code;
     const Instr *pc = in->pc;
-    Closure *closure = closure_alloc(rows->code);
     interp_set_diags(in, &unheard);
-    EvalStatus status = machine_run(in, closure, rows->code, args, n, out);
+    EvalStatus status = machine_run(in, c, of, args, n, out);
     interp_set_diags(in, heard);
     in->code = code;
     in->pc = pc;
+    return status;
+}
+
+/* False: it has no value. */
+static bool run_code(Interp *in, RowsCode *rows, const Value *args, uint32_t n, Value *out) {
+    EvalStatus status = run_unheard(in, closure_alloc(rows->code), rows->code, args, n, out);
     rows->failures += status == EVAL_FAILED;
     return status == EVAL_OK;
 }
@@ -418,13 +425,12 @@ static bool strip_all(const BuiltinCall *call, const Value *from, uint32_t n, Va
 static bool code_has_value(Interp *in, RowsCode *code, const Value *args, uint32_t n) {
     Value ignored;
     if (!in->reference)
-        return run_code(in, code, args, n, &ignored);
+        return run_unheard(in, closure_alloc(code->code), code->code, args, n, &ignored) == EVAL_OK;
     Diags *heard = in->diags, unheard = {0};
     interp_set_diags(in, &unheard);
     bool ok = reference_try(in->reference, reference_function(in->reference, code->code->fn), args,
                             n, &ignored);
     interp_set_diags(in, heard);
-    code->failures += !ok && !in->interrupt;
     return ok;
 }
 
@@ -491,7 +497,7 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
     if (w.failed)
         return true;
     RowsCode *code = code_for(call, call->args[0].p, xs, &w);
-    if (!code || !code->code || code->failures >= FAILURES)
+    if (!code || !code->code)
         return true;
     uint32_t n = code->ngiven + xs->n;
     Value *plain = mem_new_n(Value, n + 1);
