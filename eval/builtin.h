@@ -17,7 +17,7 @@ typedef struct BuiltinCall {
 } BuiltinCall;
 
 /* False after a diagnostic (builtin_fail) or when interrupted. A builtin does not call back into the program, but for
- * vmap.rows and vmap.plan (eval/rows.c). */
+ * vmap.rows, vmap.plan and vmap.has_value (eval/rows.c). */
 typedef bool (*BuiltinFn)(const BuiltinCall *call, Value *out);
 typedef struct Builtin {
     const char *name;

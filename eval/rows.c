@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `vmap.rows(f, (x, …))`: f at all rows at once, where there is code for that (Note [All rows at once] in passes/vmap.h);
  * and `vmap.plan(f, (x, …))`, which gives that code as a function, for a derivative to follow (Note [Loops of vmap]).
+ * `vmap.has_value(all, (x, …))` is asked of such code that a derivative knows by itself.
  *
  * The code is made for one function, what it captures, and the constructors, dtypes and sizes of a row; not for the number of rows. A
  * captured function belongs to it, and what that captures likewise; a captured tensor is a parameter of the code, so
@@ -509,5 +510,29 @@ bool builtin_vmap_plan(const BuiltinCall *call, Value *out) {
         answer[1] = open_function(code, open, w.given.data);
         *out = value_tuple(answer, 2);
     }
+    return !in->interrupt;
+}
+
+/* The function as it is outside of all derivatives; NULL where that cannot be told. */
+static Closure *primal_function(const BuiltinCall *call, const Closure *c) {
+    Expr *fn = c->fn->fn->base ? c->fn->fn->base : c->fn;
+    Code *code = code_of_fn(call->in, fn);
+    Closure *made = closure_alloc(code);
+    for (uint32_t i = 0; i < code->ncaptured; i++)
+        if (code->captured[i] && !strip_all(call, c->captured + i, 1, made->captured + i))
+            return NULL;
+    return made;
+}
+
+/* vmap.has_value(all, (x1, …)): whether the function, f at all rows, has a value for these. */
+bool builtin_vmap_has_value(const BuiltinCall *call, Value *out) {
+    enum { SPARE = 512 << 10 };
+    Interp *in = call->in;
+    const Tuple *xs = call->args[1].p;
+    Closure *all = primal_function(call, call->args[0].p);
+    Value *plain = mem_new_n(Value, xs->n + 1), ignored;
+    bool ok = all && mem_stack_left() >= SPARE && strip_all(call, xs->items, xs->n, plain) &&
+              run_unheard(in, all, all->code, plain, xs->n, &ignored) == EVAL_OK;
+    *out = value_bool(ok);
     return !in->interrupt;
 }

@@ -8,8 +8,12 @@
  *   let plan = vmap.plan(f, (x, y));      reads    let rows = fn (x, y) { <f at all rows> };
  *   if plan.0 { plan.1(x, y) } …                   rows(x, y)
  *
- * The code is that of the run: made of the function as it was written, and of the types that the run finds. Where there is
- * none, the loop is read. Elsewhere the run decides, and a tape follows it. */
+ * The code is that of the run: made of the function as it was written, and of the types that the run finds. Where it may
+ * fail, as `t[i]` does, the run asks whether it has a value, and both that and the loop are read:
+ *
+ *   if vmap.has_value(rows, (x, y)) { rows(x, y) } …
+ *
+ * Where there is none, the loop is read. Elsewhere the run decides, and a tape follows it. */
 #include "passes/effects.h"
 #include "passes/inline.h"
 #include "passes/reverse/internal.h"
@@ -30,6 +34,7 @@ typedef struct Walk {
 typedef struct Made {
     Expr *e;            /* NULL: there is none */
     bool never;         /* whatever is known */
+    bool may_fail;      /* it is code of all rows, and may have no value */
     VarVec given;       /* what it captures */
     Expr *values;       /* of a loop: the function with values in place of references, or NULL */
     const Instance *in; /* the function that read it last */
@@ -186,18 +191,17 @@ static Expr **args_of_some_size(Expr *const *args, uint32_t n, Type *rows) {
     return some;
 }
 
-/* Whether the code has a value for any number of rows: it does with a row what it does with each. */
-static bool has_value(PassCtx *ctx, Expr *made, Expr *const *args, uint32_t n) {
+/* What the code may do, given any number of rows: it does with a row what it does with each. */
+static unsigned effects_of_rows(PassCtx *ctx, Expr *made, Expr *const *args, uint32_t n) {
     enum { SOME_SIZE = 104729 }; /* a prime, so that no size of a row divides it */
-    const unsigned done = EFFECT_MISFITS | EFFECT_MAKES;
     uint32_t ngiven = made->fn->nparams - n;
     Expr **some = args_of_some_size(args, n, type_dim_int(SOME_SIZE, NULL));
     Subst s = {.mono = mono_of_rows(made->fn->params + ngiven, some, n)};
     Expr *sized = expr_substitute(&s, made);
     Effects *effects = effects_new(ctx, sized);
-    bool found = !(effects_at(effects, sized->fn->body) & ~done);
+    unsigned found = effects_at(effects, sized->fn->body);
     effects_end(effects);
-    return found;
+    return found & ~(EFFECT_MISFITS | EFFECT_MAKES);
 }
 
 /* f at all rows of the arguments, a function of these. */
@@ -210,8 +214,10 @@ static void make_code(Walk *w, Made *m, Expr *const *args) {
     for (size_t i = 0; i < deps.len; i++)
         use_global(w->r->p, deps.data[i].global);
     m->never = !fn;
-    if (!fn || !has_value(ctx, fn, args, n))
+    unsigned effects = fn ? effects_of_rows(ctx, fn, args, n) : 0;
+    if (!fn || effects & ~(EFFECT_FAILS | EFFECT_LOOPS))
         return;
+    m->may_fail = effects != 0;
     uint32_t ngiven = fn->fn->nparams - n;
     Build b = {w->source.span};
     Subst s = {0};
@@ -228,8 +234,9 @@ static void make_code(Walk *w, Made *m, Expr *const *args) {
     m->e = expr_substitute(&s, b_fn(&b, "vmap", fn->fn->params + ngiven, n, fn->fn->body));
 }
 
-/* f at all rows of the arguments, a function of these; NULL where the run decides, or where *never: there is no such code. */
-static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, bool *never) {
+/* f at all rows of the arguments, a function of these; NULL where the run decides, or there is *none. */
+static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, bool *none,
+                          bool *may_fail) {
     const Known *k = known_of(r, f);
     RowForm **forms = k ? forms_of_args(args, n) : NULL;
     Walk w = {.r = r, .source = {.rows = forms, .n = n, .span = f->span, .follows = true}};
@@ -241,7 +248,8 @@ static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, boo
     Made *m = find_made(r, sym_intern(str_text(&w.key)), &is_new);
     if (is_new)
         make_code(&w, m, args);
-    *never = m->never;
+    *none = m->never;
+    *may_fail = m->may_fail;
     return made_of(m, w.given.data);
 }
 
@@ -262,14 +270,23 @@ static const Expr *find_tuple(const Reader *r, const Expr *atom) {
 
 Expr *read_plan(Reader *r, Expr *call) {
     const Expr *args = find_tuple(r, call->args[1]);
-    bool none = derives(r, call->args[0]);
-    Expr *rows = args && !none ? code_of_rows(r, call->args[0], args->args, args->nargs, &none)
-                               : NULL;
+    bool none = derives(r, call->args[0]), may_fail = false;
+    Expr *rows = args && !none
+                     ? code_of_rows(r, call->args[0], args->args, args->nargs, &none, &may_fail)
+                     : NULL;
     if (!rows && !none)
         return NULL;
     Expr **parts = mem_new_n(Expr *, 2);
     parts[0] = expr_bool(!none, call->span);
     parts[1] = none ? expr_unit(call->span) : read_value(r, rows);
+    if (rows && may_fail) {
+        Expr **asked = mem_new_n(Expr *, 2);
+        asked[0] = parts[1];
+        asked[1] = call->args[1];
+        parts[0] = add_plain(
+            r, "ok",
+            expr_call_builtin("vmap.has_value", asked, 2, type_scalar(DT_BOOL), call->span));
+    }
     Expr *tuple = expr_tuple(parts, 2, call->span);
     Expr *plan = add_plain(r, "plan", tuple);
     map_set(&r->n->tuples, plan->var, tuple);
