@@ -4,6 +4,7 @@
 #include "types/core/builtin.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 Type *b_some_type(const char *name) { return type_param(sym_intern(name), KIND_TYPE); }
 
@@ -153,6 +154,15 @@ Expr *b_write(const Build *b, Expr *ref, Expr *value) {
 }
 
 Expr *b_unit(const Build *b) { return expr_unit(b->span); }
+
+Expr *b_unreachable(const Build *b, const char *words, Type *type) {
+    Expr *text = expr_new(EXPR_STRING, type_string(), b->span);
+    text->text = words;
+    text->text_len = strlen(words);
+    Expr **args = mem_new_n(Expr *, 1);
+    args[0] = text;
+    return expr_call_builtin("error", args, 1, type, b->span);
+}
 
 Expr *b_absent(const Build *b, Type *type) {
     Expr *e = expr_new(EXPR_ZERO, type, b->span);

@@ -38,6 +38,8 @@ Expr *b_if(const Build *b, Expr *c, Expr *t, Expr *e);
 Expr *b_read(const Build *b, Expr *ref);
 Expr *b_write(const Build *b, Expr *ref, Expr *value);
 Expr *b_unit(const Build *b);
+/* What stands in an arm that no value takes: an error with these words. */
+Expr *b_unreachable(const Build *b, const char *words, Type *type);
 /* The value () that stands for a cotangent or tangent of that type, where there is none. */
 Expr *b_absent(const Build *b, Type *type);
 Expr *b_tuple(const Build *b, Expr **args, uint32_t n);

@@ -382,17 +382,6 @@ static Expr *match_functions(Reader *r, const Build *b, Var *f, Var *const *xs, 
     return match;
 }
 
-/* What stands where a function is called and the program has none of that type: in an arm that no value takes. */
-static Expr *call_of_none(const Build *b, Type *type) {
-    static const char words[] = "a function that the program does not hold was called";
-    Expr *text = expr_new(EXPR_STRING, type_string(), b->span);
-    text->text = words;
-    text->text_len = sizeof words - 1;
-    Expr **args = mem_new_n(Expr *, 1);
-    args[0] = text;
-    return expr_call_builtin("error", args, 1, type, b->span);
-}
-
 /* The global `name`, a function of f and of arguments of these types; result: NULL where it gives a function again. */
 static Global *global_for(Reader *r, const char *name, Type *of, Type *const *args, uint32_t n,
                           Type *result, Span call) {
@@ -418,7 +407,8 @@ static Global *global_for(Reader *r, const char *name, Type *of, Type *const *ar
     uint32_t nargs = type_resolve(of)->tag == TY_FN ? type_resolve(of)->nargs : 0;
     Expr *match = match_functions(r, &b, f, params + 1, result ? n : nargs, result, call);
     if (!match->narms) /* nor does one get there */
-        match = call_of_none(&b, match->type);
+        match = b_unreachable(&b, "a function that the program does not hold was called",
+                              match->type);
     Expr *plain = result ? b_call(&b, b_ref(&b, f), given, n, 0) : b_ref(&b, f);
     plain->type = match->type;
     g = instance_global(name);

@@ -495,16 +495,23 @@ Expr *read_fn(Reader *r, Expr *e, Var *var, bool rec) {
 
 /* ---- branches -------------------------------------------------------------------------------- */
 
-static void read_pattern(Reader *r, Pattern *pat, Place *p, Choice *c) {
+static bool is_other_data(const Place *p, const Ctor *ctor) {
+    p = p ? place_here(p) : NULL;
+    return p && p->form == PLACE_DATA && p->ctor != ctor;
+}
+
+/* false: what has that place is of another constructor, so that no value takes the arm. */
+static bool read_pattern(Reader *r, Pattern *pat, Place *p, Choice *c) {
+    bool fits = true;
     switch (pat->kind) {
     case PAT_WILDCARD:
     case PAT_LIT:
-    case PAT_STRING: return;
+    case PAT_STRING: return true;
     case PAT_VAR:
         map_set(&c->steps->defines, pat->var, pat->var);
         if (p && type_may_hold_float(pat->var->type))
             name_place(r, pat->var, p, NULL);
-        return;
+        return true;
     case PAT_TUPLE:
         if (p)
             place_make_tuple(r->n, p, pat->nargs);
@@ -519,12 +526,15 @@ static void read_pattern(Reader *r, Pattern *pat, Place *p, Choice *c) {
             vec_push(&c->splits, form);
             p->arm = form;
         }
+        fits = !is_other_data(p, pat->ctor);
         p = form;
         break;
     }
     }
     for (uint32_t i = 0; i < pat->nargs; i++)
-        read_pattern(r, pat->args[i], p && p->parts && i < p->nparts ? p->parts[i] : NULL, c);
+        fits &= read_pattern(r, pat->args[i], p && p->parts && i < p->nparts ? p->parts[i] : NULL,
+                             c);
+    return fits;
 }
 
 /* Reads the arm of a branch: in tail position its own end, else its value. */
@@ -533,8 +543,10 @@ static void read_choice(Reader *r, Choice *c, Place *matched, Expr *body, bool t
     c->steps = mem_new(Steps);
     c->steps->around = outer;
     r->steps = c->steps;
-    if (c->pattern)
-        read_pattern(r, c->pattern, matched, c);
+    if (c->pattern && !read_pattern(r, c->pattern, matched, c)) {
+        Build b = {body->span};
+        body = b_unreachable(&b, "an arm was taken that no value takes", body->type);
+    }
     if (c->guard && !is_tame(r, c->guard))
         reverse_lack(r->p, "an active value reaches a guard that may write it");
     if (tail) {
