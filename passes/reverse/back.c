@@ -2,7 +2,7 @@
 /* The way back: for each end of a function, its steps in reverse order, each adding to the accumulators of what it
  * read. Nothing is emitted for a value whose accumulator is known to be absent. */
 #include "passes/cells.h"
-#include "passes/reverse/internal.h"
+#include "passes/reverse/twice.h"
 #include "passes/subst.h"
 
 #include <stdlib.h>

@@ -640,16 +640,6 @@ Place *alias_settled(const Place *p);
 Expr *alias_ask(Program *program, const Build *b, const Place *one, const Place *other);
 void alias_forget(Place *p);
 
-/* ---- twice.c ---- */
-typedef enum Twice {
-    TWICE_NOT,     /* two slots became one */
-    TWICE_NEVER,   /* the call does not run where these are one */
-    TWICE_SPLIT,   /* the call became a branch */
-    TWICE_IN_PARTS /* one value is part of another */
-} Twice;
-/* What becomes of a call some of whose slots have one accumulator. */
-Twice twice_settle(Instance *n, Step *s);
-
 /* ---- back.c ---- */
 typedef struct Arms {
     uint32_t narms;

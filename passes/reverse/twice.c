@@ -7,7 +7,7 @@
  *   let y = if (c) { x } else { x * x };  f(y, x)      as      if (y is x) { f(x, x) } else { f(y, x) }
  *
  * each arm with an instance of its own, and all ways back are made again. */
-#include "passes/reverse/internal.h"
+#include "passes/reverse/twice.h"
 
 #include <string.h>
 
