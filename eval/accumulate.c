@@ -404,3 +404,105 @@ bool apply_add_product(Interp *in, const Site *site, const Value *args, Span spa
         ((Tensor *)ct.p)->accumulates = SUM;
     return apply_add_ct(in, span, acc, ct, out);
 }
+
+/* ---- mirrors (passes/reverse/mirror.h) -------------------------------------------------------- */
+
+static Value leaf_cell(LeafMap *m, Value x, Value y) {
+    (void)m, (void)x, (void)y;
+    return ad_new_ref(value_unit());
+}
+
+/* A mirror of the value, with new cells. */
+bool ad_mirror(const BuiltinCall *call, Value *out) {
+    LeafMap m = {.call = call, .leaf = leaf_cell};
+    if (value_is_float_tensor(call->args[0])) {
+        *out = ad_new_ref(value_unit());
+        return true;
+    }
+    return leaf_map_run(&m, call->args[0], value_unit(), out);
+}
+
+static bool add_to_cell(const BuiltinCall *call, Value cell, Value ct) {
+    if (cell.tag != VAL_REF) /* of what is a constant */
+        return true;
+    Ref *ref = cell.p;
+    return apply_add_ct(call->in, call->span, ref->value, ct, &ref->value);
+}
+
+static Value leaf_add(LeafMap *m, Value ct, Value cell) {
+    m->failed |= !add_to_cell(m->call, cell, ct);
+    return ct;
+}
+
+/* Of (mirror, cotangent). */
+bool ad_mirror_add(const BuiltinCall *call, Value *out) {
+    LeafMap m = {.call = call, .leaf = leaf_add};
+    *out = value_unit();
+    if (call->args[0].tag == VAL_REF)
+        return add_to_cell(call, call->args[0], call->args[1]);
+    return leaf_map_visit(&m, call->args[1], call->args[0]);
+}
+
+/* Whether the mirror is that of a function, which has the fields of what the function captured. */
+static bool is_of_function(Value mirror) {
+    return mirror.tag == VAL_CTOR && data_ctor(mirror)->is_function;
+}
+
+static Value own_cell(Value mirror) {
+    return mirror.tag == VAL_REF ? ad_new_ref(value_unit()) : mirror;
+}
+
+/* The mirror of `ad.own(x)`: other data has own cells already (Note [Own cells] in passes/cells.h). */
+bool ad_mirror_own(const BuiltinCall *call, Value *out) {
+    Value of = call->args[0];
+    *out = own_cell(of);
+    if (!is_of_function(of))
+        return true;
+    uint32_t n = data_size(of);
+    Value few[8], *parts = n <= 8 ? few : mem_new_n(Value, n);
+    for (uint32_t i = 0; i < n; i++)
+        parts[i] = own_cell(data_get(of, i));
+    *out = n ? value_data(data_ctor(of), parts) : of;
+    return true;
+}
+
+static bool move_cell(const BuiltinCall *call, Value own, Value to) {
+    if (own.tag != VAL_REF)
+        return true;
+    Value sum = ((Ref *)own.p)->value;
+    return is_unit(sum) || (settle(call->in, sum) && add_to_cell(call, to, sum));
+}
+
+/* Adds what is in the cells that `ad.mirror_own` made to those that it made them of, the last one first. */
+bool ad_mirror_move(const BuiltinCall *call, Value *out) {
+    Value own = call->args[0], to = call->args[1];
+    *out = value_unit();
+    if (!is_of_function(own))
+        return move_cell(call, own, to);
+    for (uint32_t i = data_size(own); i-- > 0;)
+        if (!move_cell(call, data_get(own, i), data_get(to, i)))
+            return false;
+    return true;
+}
+
+/* Of (cell, sum that goes there). */
+bool ad_mirror_put(const BuiltinCall *call, Value *out) {
+    *out = value_unit();
+    if (call->args[0].tag == VAL_REF)
+        ((Ref *)call->args[0].p)->value = call->args[1];
+    return true;
+}
+
+static Value leaf_sum(LeafMap *m, Value x, Value y) {
+    (void)m, (void)x;
+    return y.tag == VAL_REF ? ((Ref *)y.p)->value : value_unit();
+}
+
+/* Of (value, mirror): what was added up. The value is not read where the mirror is a cell. */
+bool ad_mirror_sum(const BuiltinCall *call, Value *out) {
+    LeafMap m = {.call = call, .leaf = leaf_sum};
+    if (call->args[1].tag != VAL_REF)
+        return leaf_map_run(&m, call->args[0], call->args[1], out);
+    *out = ((Ref *)call->args[1].p)->value;
+    return true;
+}

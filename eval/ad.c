@@ -9,7 +9,7 @@ enum { AD_EPOCH_INTERNAL = -1 }; /* cells and chains: writes to them are never s
 
 /* ---- tapes ----------------------------------------------------------------------------------- */
 
-static Value new_ref(Value v) {
+Value ad_new_ref(Value v) {
     Ref *r = mem_new(Ref);
     r->value = v;
     r->epoch = (uint64_t)AD_EPOCH_INTERNAL;
@@ -17,7 +17,7 @@ static Value new_ref(Value v) {
 }
 
 static Value new_tape(Interp *in, Value chain) {
-    Value items[] = {value_int(DT_I64, (int64_t)interp_begin_level(in)), new_ref(chain)};
+    Value items[] = {value_int(DT_I64, (int64_t)interp_begin_level(in)), ad_new_ref(chain)};
     return value_tuple(items, 2);
 }
 
@@ -87,7 +87,7 @@ Value value_filled_like(LeafMap *m, Value v, double fill) {
 
 static Value leaf_lift(LeafMap *m, Value x, Value y) {
     (void)y;
-    return new_dual(x, new_ref(value_unit()), m->level);
+    return new_dual(x, ad_new_ref(value_unit()), m->level);
 }
 
 bool ad_lift(const BuiltinCall *call, Value *out) {
@@ -356,7 +356,7 @@ static Value with_own_cell(Owned *o, Value v) {
         return new_dual(with_own_cell(o, d->primal), d->other, d->level);
     o->any = true;
     o->before = v;
-    return o->made = new_dual(d->primal, new_ref(value_unit()), d->level);
+    return o->made = new_dual(d->primal, ad_new_ref(value_unit()), d->level);
 }
 
 /* Of (D, f): f with new cells of the tensors that it captured, these tensors as they were, and as they are there, the
@@ -457,7 +457,7 @@ bool ad_no_dual(const BuiltinCall *call, Value *out) {
 }
 
 bool ad_fork(const BuiltinCall *call, Value *out) {
-    Value items[] = {((Tuple *)call->args[0].p)->items[0], new_ref(call->args[1])};
+    Value items[] = {((Tuple *)call->args[0].p)->items[0], ad_new_ref(call->args[1])};
     *out = value_tuple(items, 2);
     return true;
 }

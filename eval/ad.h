@@ -19,6 +19,8 @@
  * duals). The tensors of one map share their elements where they can, so that a list of which one element was used has
  * a derivative that is hardly larger than that element's. */
 Value value_filled_like(LeafMap *m, Value v, double fill);
+/* A reference inside of a derivative. */
+Value ad_new_ref(Value v);
 /* Whether b has the dtype and shape of the float tensor a. */
 bool value_has_form(Value a, Value b);
 /* Whether a dual of a level from `least` to `most` is in v, closures and references included. */

@@ -12,7 +12,7 @@
  * back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all ways back
  * are made again. Of a result that is a tuple, or data of a type with one constructor, each part may have two names by itself: `(x, k)` of a loop
  * whose x is used elsewhere, or a record that a loop of no steps gives as it is. What was one value so far is taken apart then.
- * Data of a type with several constructors that have two names are left to the twins. A part may be another name of a part before it, where what both are is not known
+ * Where data of a type with several constructors have two names, accumulators are cells: Note [Mirrors] in mirror.c. A part may be another name of a part before it, where what both are is not known
  * outside: the second adds to the first.
  *
  * What leaves an arm or a function may have two names itself, as y does in `if (d) { y } else { z }` or `fn (x) { …; y }`. There a

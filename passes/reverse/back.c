@@ -2,6 +2,7 @@
 /* The way back: for each end of a function, its steps in reverse order, each adding to the accumulators of what it
  * read. Nothing is emitted for a value whose accumulator is known to be absent. */
 #include "passes/cells.h"
+#include "passes/reverse/mirror.h"
 #include "passes/reverse/twice.h"
 #include "passes/subst.h"
 
@@ -89,7 +90,10 @@ void way_choose(Way *w, const Arms *arms) {
     if (n->program->why || w->is_dead)
         return;
     Places changed = changed_leaves(ends, arms->narms);
-    if (!changed.len)
+    bool writes = false; /* to cells */
+    for (uint32_t i = 0; n->program->mirrors && i < arms->narms; i++)
+        writes |= blocks[i].links.len > 0;
+    if (!changed.len && !writes)
         return;
     Expr *all = NULL;
     for (uint32_t i = arms->narms; i-- > 0;) {
@@ -98,15 +102,20 @@ void way_choose(Way *w, const Arms *arms) {
             AccChange end = end_of(&ends[i], changed.data[c]);
             values[c] = end.presence == ABSENT ? absent_value(w) : end.acc;
         }
-        Expr *value = changed.len == 1 ? values[0]
-                                       : b_tuple(&w->build, values, (uint32_t)changed.len);
+        Expr *value = !changed.len       ? b_unit(&w->build)
+                      : changed.len == 1 ? values[0]
+                                         : b_tuple(&w->build, values, (uint32_t)changed.len);
         value = block_end(&blocks[i], value);
         if (arms->close)
             value = arms->close(w, arms->ctx, i, value);
         all = all ? b_if(&w->build, arms->tests[i], value, all) : value;
     }
     if (all->kind == EXPR_IF)
-        all->type = b_some_type("ct");
+        all->type = changed.len ? b_some_type("ct") : type_unit();
+    if (!changed.len) {
+        block_do(w->block, all);
+        return;
+    }
     Expr *joined = way_bind(w, all, NULL);
     for (size_t c = 0; c < changed.len; c++) {
         Place *p = changed.data[c];
@@ -187,13 +196,18 @@ void enter_arm(Way *w, const Choice *c) {
         Presence presence = p->presence;
         Expr *acc = p->acc;
         p->arm = c->splits.data[i];
-        acc_set(w, p, acc, presence);
+        if (!p->mirror)
+            acc_set(w, p, acc, presence);
     }
 }
 
 void leave_arm(Way *w, const Choice *c) {
     for (size_t i = c->wholes.len; i-- > 0;) {
         Place *p = c->wholes.data[i];
+        if (p->mirror) {
+            p->arm = NULL;
+            continue;
+        }
         Presence presence = acc_presence(p);
         const Place *arm = p->arm;
         Expr *acc = presence == ABSENT ? NULL : acc_get(w, p);
@@ -262,6 +276,10 @@ static void way_call(Way *w, Step *s, Expr *ct) {
         way_custom(w, s, ct);
         return;
     }
+    if (program->mirrors) {
+        mirror_way_call(w, s, ct);
+        return;
+    }
     switch (settle_slots(w, s)) {
     case TWICE_NOT: break;
     case TWICE_NEVER:
@@ -312,7 +330,7 @@ static void run_choice(Way *w, void *ctx, uint32_t i) {
     Choice *c = &b->s->choices[i];
     enter_arm(w, c);
     Place *result = place_of(w->n, c->steps->result);
-    if (result)
+    if (result && !w->n->program->mirrors)
         alias_leave(w, &(Leaving){.branch = b->s, .choice = i}, result, b->ct);
     way_steps(w, c->steps);
     leave_arm(w, c);
@@ -550,16 +568,30 @@ static bool move_stored(Way *w, const Step *s, Presence presence) {
     return true;
 }
 
+/* Goes back through what takes no cotangent, as it is in cells already; false of other steps. */
+static bool goes_back_by_cells(Way *w, Step *s) {
+    bool is_call = s->kind == STEP_CALL && !s->is_custom;
+    if (cells_is_own(s->e))
+        return mirror_way_own(w, s);
+    if (is_call || s->kind == STEP_BRANCH)
+        way_step(w, s, absent_value(w));
+    return is_call || s->kind == STEP_BRANCH;
+}
+
 void way_steps(Way *w, Steps *steps) {
+    bool mirrors = w->n->program->mirrors;
     for (size_t i = steps->steps.len; i-- > 0 && !w->n->program->why && !w->is_dead;) {
         Step *s = steps->steps.data[i];
         if (!s->place || s->kind == STEP_PLAIN)
             continue;
+        w->build.span = s->e->span;
+        if (mirrors && goes_back_by_cells(w, s))
+            continue;
         Presence presence = acc_presence(s->place);
         if (presence == ABSENT)
             continue;
-        w->build.span = s->e->span;
-        if ((cells_is_own(s->e) && move_stored(w, s, presence)) || move_part(w, s, presence))
+        if ((!mirrors && cells_is_own(s->e) && move_stored(w, s, presence)) ||
+            move_part(w, s, presence))
             continue;
         Expr *ct = settled(w, s->place);
         acc_set(w, s->place, NULL, ABSENT);
@@ -594,7 +626,9 @@ static Expr *make_end(Back *k, Steps *end, Expr *chain) {
         if (end->end == END_RETURN && n->slots[i]->shared)
             acc_set(&w, n->slots[i], k->accs[i], k->entry[i]);
     enter_path(&w, end);
-    if (end->end == END_RETURN) {
+    if (n->program->mirrors) {
+        /* the cells have all cotangents */
+    } else if (end->end == END_RETURN) {
         Place *result = place_of(n, end->result);
         if (result)
             alias_leave(&w, &(Leaving){.end = end}, result, k->ct);

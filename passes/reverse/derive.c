@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole derivative: its instances, made again until nothing new is learnt, and the function that starts it. */
-#include "passes/reverse/internal.h"
+#include "passes/reverse/mirror.h"
 
 void reverse_refuse(Program *p, const char *why) {
     if (!p->why)
@@ -100,6 +100,16 @@ static Expr *dense_ct(const Program *p, Block *block, const char **outline, Expr
     return block_let(block, "ct", ct); /* so that it goes where nobody reads it */
 }
 
+/* New mirrors of the active parameters. */
+static Expr **new_mirrors(Block *block, const Instance *top, Expr *const *args) {
+    Expr **mirrors = mem_new_n(Expr *, top->nslots + 1);
+    for (uint32_t i = 0, slot = 0; i < top->fn->fn->nparams; i++)
+        if (top->active[i])
+            mirrors[slot++] = block_let(block, "m",
+                                        b_builtin(block->b, "ad.mirror", args[i], NULL));
+    return mirrors;
+}
+
 /* fn (x1, …, xn) { let T = fwd(…); let cts = bwd(T, seed); (T.0, (dense cotangents)) } */
 static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Back *way = back_get(top, false, ANY_SEED);
@@ -116,19 +126,29 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     if (kind == GRAD_VJP)
         params[nparams++] = b_var(&b, "c", b_some_type("ct"));
     Expr *call = b_call(&b, b_ref(&b, p->code->of), args, f->nparams, 0);
-    Expr *frame = NULL, *value;
+    Expr *frame = NULL, *pair = NULL, *value;
+    Expr **mirrors = p->mirrors ? new_mirrors(&block, top, args) : NULL;
     call->type = known_type(f->body->type, "y");
     if (top->replays) {
         value = value_call(top, call);
     } else {
-        frame = block_let(&block, "T", forward_call(top, call, first_frame(&b)));
-        value = expr_proj(frame, 0, call->type, b.span);
+        frame = block_let(&block, "T", forward_call(top, call, mirrors, first_frame(&b)));
+        value = expr_proj(frame, 0, p->mirrors ? b_some_type("pair") : call->type, b.span);
+    }
+    if (p->mirrors) {
+        pair = block_let(&block, "pair", value);
+        value = expr_proj(pair, 0, call->type, b.span);
     }
     Expr *y = block_let(&block, "y", value);
     Expr *seed = kind == GRAD_VJP ? b_ref(&b, params[f->nparams])
                                   : block_let(&block, "seed", ones_like(&b, y));
     if (kind == GRAD_VJP)
         block_do(&block, b_builtin(&b, "ad.check_seed", y, seed, NULL));
+    if (pair) {
+        Expr *mirror = expr_proj(pair, 1, b_some_type("mirror"), b.span);
+        block_do(&block, b_builtin(&b, "ad.mirror_add", mirror, seed, NULL));
+        seed = b_absent(&b, b_some_type("ct"));
+    }
     Exprs back = {0};
     if (frame)
         vec_push(&back, frame);
@@ -141,9 +161,13 @@ static Expr *start_reverse(Program *p, GradKind kind, Instance *top) {
     Expr **partials = mem_new_n(Expr *, f->nparams + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         Expr *ct = b_absent(&b, b_some_type("ct"));
-        const char *outline = top->active[i] ? given.text : "0";
-        if (top->active[i])
-            ct = outline_take_result(&given, top->slots[slot++], f->params[i]->type);
+        const char *outline = top->active[i] ? mirrors ? "?" : given.text : "0";
+        if (top->active[i] && mirrors)
+            ct = block_let(&block, "ct",
+                           b_builtin(&b, "ad.mirror_sum", args[i], mirrors[slot], NULL));
+        else if (top->active[i])
+            ct = outline_take_result(&given, top->slots[slot], f->params[i]->type);
+        slot += top->active[i];
         ct = dense_ct(p, &block, &outline, args[i], ct);
         partials[i] = ct;
     }
@@ -365,7 +389,7 @@ static Instance *derive_once(Program *p, GradKind kind, Expr *source) {
         return NULL;
     Instance *top = top_instance(p, kind, source);
     settle_instances(p, kind, top);
-    if (kind != GRAD_JVP && !p->why && !functions_are_data(p) && replay_choose(p))
+    if (kind != GRAD_JVP && !p->why && !functions_are_data(p) && !p->mirrors && replay_choose(p))
         settle_instances(p, kind, top);
     for (size_t i = 0; i < p->instances.len && !p->why; i++)
         see_writes(p->instances.data[i], p->instances.data[i]->body);
@@ -390,6 +414,7 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
     for (int i = 0; i < MOST_READINGS && wants && functions_begin(p->functions); i++) {
         Program again = program_of(p->ctx, p->code, p->functions, p->prepares);
         again.splits = p->splits;
+        again.mirrors = p->mirrors;
         again.most_work = p->most_work;
         if (i > 0) /* functions are data for the first time: some are read as they were written */
             again.prepared = p->prepared;
@@ -434,6 +459,16 @@ static bool take_split(Program *p, const Program *before) {
     return any;
 }
 
+/* Reads a program that was left in another way. Where it is left again, the first reason is kept. */
+static Instance *derive_otherwise(Program *p, const Program *other, GradKind kind, Expr *source) {
+    const char *why = p->why;
+    *p = *other;
+    Instance *top = derive(p, kind, source);
+    if (p->why)
+        *p = (Program){.why = why, .tries_again = true};
+    return top;
+}
+
 ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *source, Known *given) {
     ReverseCode *code = mem_new(ReverseCode);
     code->merges = merges;
@@ -452,12 +487,12 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     }
     split = program_of(ctx, code, before.functions, prepares);
     /* what follows a choice may not know which value it has */
-    if (p.tries_again && take_split(&split, &before)) {
-        const char *why = p.why;
-        p = split;
-        top = derive(&p, kind, source);
-        if (p.why)
-            p = (Program){.why = why, .tries_again = true};
+    if (p.tries_again && take_split(&split, &before))
+        top = derive_otherwise(&p, &split, kind, source);
+    if (p.tries_again && !before.is_too_large && merges && kind != GRAD_JVP) {
+        Program mirrored = program_of(ctx, code, before.functions, prepares);
+        mirrored.mirrors = true;
+        top = derive_otherwise(&p, &mirrored, kind, source);
     }
     code->why = p.why;
     code->lacks_function = p.lacks_function;
@@ -465,7 +500,8 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     if (p.why)
         return code;
     mark_reached(top);
-    chains_find(&p, top);
+    if (!p.mirrors)
+        chains_find(&p, top);
     for (size_t i = 0; i < p.instances.len; i++)
         if (p.instances.data[i]->reached) {
             Instance *n = p.instances.data[i];

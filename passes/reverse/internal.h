@@ -2,7 +2,8 @@
 /* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
  * (place.c), the way back (back.c), which ways back there are (backs.c) and what they hand over (outline.c), tangents
  * (tangent.c) and which of them are read (demand.c), rules of operators (rule.c), the functions made (make.c), which of
- * them need no frames (replay.c) or make those anyway (chain.c), and what is made of all of them (derive.c). */
+ * them need no frames (replay.c) or make those anyway (chain.c), those whose accumulators are cells (mirror.c), and what is made
+ * of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 
@@ -79,6 +80,7 @@ typedef struct Place {
     uint32_t leaf;       /* it is the one before this of its instance's leaves; 0: of none */
     Presence presence;   /* LEAF: of the accumulator, while the way back is made: acc_put */
     Expr *acc;
+    Var *mirror; /* that holds its cell, or cells: Note [Mirrors] in mirror.c; or NULL */
 } Place;
 
 /* p in the form that it has in the arm that is being read or gone back through; NULL of NULL. */
@@ -296,6 +298,7 @@ typedef struct Program {
     Map made;             /* what was made while reading: rows.c */
     Functions *functions;
     bool prepares;
+    bool mirrors;        /* accumulators are cells: Note [Mirrors] in mirror.c */
     bool splits;         /* what follows a choice between data stands in its arms (split.c) */
     bool grows;          /* some accumulator is a tuple that grows */
     bool merges;         /* Note [Merging]: values that are equal may become one */
@@ -780,7 +783,8 @@ Expr *expr_with_arms(const Expr *e, Expr *scrutinee, Expr **bodies, Type *type);
 /* The branch of a step with these arms. */
 Expr *choices_of(const Step *s, Expr **bodies);
 void emit_let(Block *into, Var *v, Expr *value, bool rec);
-Expr *forward_call(Instance *callee, const Expr *call, Expr *chain);
+/* mirrors: of the slots, where accumulators are cells. */
+Expr *forward_call(Instance *callee, const Expr *call, Expr *const *mirrors, Expr *chain);
 /* Whether the frames of a loop hold nothing, so that their number serves: Note [Frames] in reverse.h. */
 bool counts_frames(const Instance *n);
 /* The type of these frames, or of their number. */

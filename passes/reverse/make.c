@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that are made of instances. */
-#include "passes/reverse/internal.h"
+#include "passes/reverse/mirror.h"
 
 #include "passes/subst.h"
 
@@ -160,6 +160,8 @@ Instance *instance_get(Program *p, Known *self, Known **known, const bool *activ
         n->shared[i] = shared[i];
     vec_push(&p->instances, n);
     instance_read(n);
+    if (p->mirrors && !p->why)
+        mirrors_find(n);
     return n;
 }
 
@@ -193,7 +195,7 @@ static Expr *frame_of_return(Instance *n, const Steps *end) {
     Build b = {n->fn->span};
     Expr **items = mem_new_n(Expr *, end->saved.len + 3);
     uint32_t count = 0;
-    items[count++] = end->result;
+    items[count++] = n->program->mirrors ? mirror_pair(n, &b, end->result) : end->result;
     if (n->loops.len)
         items[count++] = b_ref(&b, n->own_chain ? n->own_chain : n->chain);
     if (n->returns.len > 1)
@@ -238,16 +240,18 @@ static Expr *count_by(const Build *b, const Op *op, Expr *frames, int64_t number
     return b_op(b, op, two, 2, type_scalar(result));
 }
 
-Expr *forward_call(Instance *callee, const Expr *call, Expr *chain) {
+Expr *forward_call(Instance *callee, const Expr *call, Expr *const *mirrors, Expr *chain) {
     Build b = {call->span};
     if (counts_frames(callee) && is_first_frame(chain))
         chain = expr_int(0, DT_I64, b.span);
-    Expr **args = mem_new_n(Expr *, call->nargs + 2);
+    Expr **args = mem_new_n(Expr *, call->nargs + callee->nslots + 2);
     uint32_t count = 0;
     if (callee->wants_self)
         args[count++] = call->a;
     for (uint32_t i = 0; i < call->nargs; i++)
         args[count++] = call->args[i];
+    for (uint32_t i = 0; mirrors && i < callee->nslots; i++)
+        args[count++] = mirrors[i];
     if (callee->loops.len && !callee->own_chain)
         args[count++] = chain;
     Expr *f = expr_global(callee->forward_global, b_some_type("f"), b.span);
@@ -274,17 +278,19 @@ static bool is_as_written(const Instance *callee, const Expr *call) {
 Expr *value_call(Instance *callee, Expr *call) {
     if (is_as_written(callee, call))
         return call;
-    Expr *made = forward_call(callee, call, NULL);
+    Expr *made = forward_call(callee, call, NULL, NULL);
     made->type = call->type;
     return made;
 }
 
 static Expr *frame_of_loop(Instance *n, const Steps *end) {
     Build b = {end->call->span};
+    Expr **mirrors = n->program->mirrors ? mirrors_of_slots(&b, end->branch) : NULL;
     if (counts_frames(n))
-        return forward_call(n, end->call, count_by(&b, &op_add, b_ref(&b, n->chain), 1, DT_I64));
+        return forward_call(n, end->call, mirrors,
+                            count_by(&b, &op_add, b_ref(&b, n->chain), 1, DT_I64));
     if (n->own_chain)
-        return forward_call(n, end->call, NULL);
+        return forward_call(n, end->call, mirrors, NULL);
     Expr **items = mem_new_n(Expr *, end->saved.len + 2);
     uint32_t count = 0;
     items[count++] = b_ref(&b, n->chain);
@@ -293,7 +299,7 @@ static Expr *frame_of_loop(Instance *n, const Steps *end) {
     add_saved(items, &count, &end->saved, b.span);
     Expr *frame = b_tuple(&b, items, count);
     frame->type = b_some_type("frames");
-    return forward_call(n, end->call, frame);
+    return forward_call(n, end->call, mirrors, frame);
 }
 
 Expr *expr_with_arms(const Expr *e, Expr *scrutinee, Expr **bodies, Type *type) {
@@ -333,8 +339,12 @@ static Expr *forward_inner(Instance *n, const Step *s, const Map *needed, bool v
     for (uint32_t i = 0; i < s->nchoices; i++) {
         const Choice *c = &s->choices[i];
         Block block = {.b = &b};
+        if (n->program->mirrors)
+            mirror_enter(c, &block);
         forward_steps(n, c->steps, needed, &block);
         Expr *result = value ? c->steps->result : b_unit(&b);
+        if (n->program->mirrors)
+            result = mirror_pair(n, &b, result);
         bodies[i] = block_end(&block, frame ? frame_of_choice(&b, c, i, result) : result);
     }
     Expr *made = choices_of(s, bodies);
@@ -370,6 +380,7 @@ void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into) {
         if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR || s->kind == STEP_BUILTIN) {
             bool identity = s->e->kind == EXPR_CALL && step_is_identity(n, s);
             emit_let(into, s->var, identity ? s->e->args[0] : s->e, s->rec);
+            mirror_step(n, s, into);
             continue;
         }
         Expr *frame;
@@ -378,13 +389,20 @@ void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into) {
             bool replays = s->instance && s->instance->replays;
             if (value)
                 emit_let(into, s->var, replays ? value_call(s->instance, s->e) : s->e, false);
+            mirror_step(n, s, into);
             continue;
         }
         if (s->kind == STEP_CALL)
-            frame = forward_call(s->instance, s->e, first_frame(&b));
+            frame = forward_call(s->instance, s->e,
+                                 n->program->mirrors ? mirrors_of_slots(&b, s) : NULL,
+                                 first_frame(&b));
         else
             frame = forward_inner(n, s, needed, value, keeps);
         emit_let(into, keeps ? s->frame : s->var, frame, false);
+        if (n->program->mirrors) {
+            mirror_take(s, expr_proj(b_ref(&b, s->frame), 0, b_some_type("pair"), b.span), into);
+            continue;
+        }
         if (value && keeps)
             emit_let(into, s->var, expr_proj(b_ref(&b, s->frame), 0, s->var->type, b.span), false);
     }
@@ -394,6 +412,8 @@ void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into) {
 static Expr *forward_end(Instance *n, Steps *steps, Back *replay) {
     Build b = {n->fn->span};
     Block block = {.b = &b};
+    if (n->program->mirrors && steps->choice)
+        mirror_enter(steps->choice, &block);
     forward_steps(n, steps, replay ? &n->needed : NULL, &block);
     Type *type = replay ? back_type(replay) : b_some_type("frame");
     Expr *value = NULL;
@@ -453,6 +473,10 @@ static Expr *make_forward(Instance *n) {
     Block block = {.b = &b};
     uint32_t count;
     Var **params = forward_params(n, &b, &block, &count);
+    for (uint32_t i = 0; n->program->mirrors && i < n->nslots; i++) {
+        params[count++] = n->slots[i]->mirror;
+        mirror_bind_parts(n->slots[i], &block);
+    }
     if (n->loops.len && !n->own_chain)
         params[count++] = n->chain = b_var(&b, "k", chain_type(n));
     Expr *fn = b_fn(&b, "fwd", params, count, block_end(&block, forward_end(n, n->body, NULL)));

@@ -125,7 +125,8 @@ static Expr *hand_on(Way *w, Place *p) {
 static Expr *add_outline_of_acc(Way *w, Place *like, Place *p, int depth, Str *text) {
     p = place_here(p);
     like = place_here(like);
-    Presence presence = p && like ? acc_presence(p) : ABSENT;
+    bool handed = p && like && !w->n->program->mirrors; /* cells are in the frames */
+    Presence presence = handed ? acc_presence(p) : ABSENT;
     if (presence == ABSENT) {
         str_add_char(text, '0');
         return absent_value(w);

@@ -174,7 +174,7 @@ Expr *own_run_again(Way *w, const Step *s, Instance *callee) {
     Expr *call = expr_copy(s->e), *none = first_frame(&w->build);
     none->type = b_some_type("frames");
     call->a = own_captured(w, s);
-    return way_bind(w, forward_call(callee, call, none), b_some_type("frame"));
+    return way_bind(w, forward_call(callee, call, NULL, none), b_some_type("frame"));
 }
 
 void way_custom(Way *w, Step *s, Expr *ct) {

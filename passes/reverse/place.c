@@ -231,6 +231,8 @@ static Type *acc_type(const Place *p) {
 
 Presence acc_presence(Place *p) {
     p = place_here(p);
+    if (p->mirror)
+        return PERHAPS;
     if (p->form == PLACE_LEAF)
         return p->presence;
     for (uint32_t i = 0; i < p->nparts; i++)
@@ -247,6 +249,11 @@ Expr *ct_of_data(const Build *b, Ctor *of, Expr **parts, uint32_t nparts) {
 
 Expr *acc_get(Way *w, Place *p) {
     p = place_here(p);
+    if (p->mirror)
+        return way_bind(w,
+                        b_builtin(&w->build, "ad.mirror_sum", b_unit(&w->build),
+                                  b_ref(&w->build, p->mirror), NULL),
+                        NULL);
     if (p->form == PLACE_LEAF)
         return p->acc ? p->acc : absent_value(w);
     if (p->is_empty && w->n->forward) /* it is read like the tangent of any frame */
@@ -302,6 +309,12 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
 
 void acc_put(Way *w, Place *leaf, Expr *acc, Presence presence) {
     Instance *n = w->n;
+    if (leaf->mirror) {
+        if (acc)
+            block_do(w->block, b_builtin(&w->build, "ad.mirror_put", b_ref(&w->build, leaf->mirror),
+                                         acc, NULL));
+        return;
+    }
     bool known = leaf->leaf && leaf->leaf <= n->leaves.len &&
                  n->leaves.data[leaf->leaf - 1] == leaf;
     if (n->nchoices && known)
@@ -354,9 +367,19 @@ static void add_parts(Way *w, Place *p, Expr *ct, Presence presence) {
     }
 }
 
+/* Adds to the cells of a value that has them; false where it has none. */
+static bool add_to_mirror(Way *w, const Place *p, Expr *ct) {
+    if (p->mirror)
+        block_do(w->block,
+                 b_builtin(&w->build, "ad.mirror_add", b_ref(&w->build, p->mirror), ct, NULL));
+    return p->mirror;
+}
+
 /* Adds a cotangent that may be absent. */
 static void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
+    if (add_to_mirror(w, p, ct))
+        return;
     if (p->form != PLACE_LEAF) {
         add_parts(w, p, ct, PERHAPS);
         return;
@@ -372,6 +395,8 @@ static void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
 
 void acc_add(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
+    if (add_to_mirror(w, p, ct))
+        return;
     if (p->form != PLACE_LEAF) {
         add_parts(w, p, ct, PRESENT);
         return;

@@ -33,7 +33,8 @@
  * result may be a variable only where the accumulator of that variable is still absent (its cotangent is moved there);
  * a parameter is *owned* where that is so, and else *shared*: its accumulator is handed through, once where a call is given
  * one value several times (twice.c). Where neither holds (`if (c) { x } else { y }` and later x again) the frame tells which value
- * the result is: Note [Results with two names] in alias.c.
+ * the result is: Note [Results with two names] in alias.c. Where no frame can tell it, as of a list and what a recursion finds in
+ * it, accumulators are cells: Note [Mirrors] in mirror.c.
  *
  * Note [Loops]. A self call in tail position keeps no frame on a stack: the forward function takes the frames so far
  * (k), a tail call goes on with (k, site, saved …), and the way back pops them in a loop that is a tail call itself. A

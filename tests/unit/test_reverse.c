@@ -14,7 +14,8 @@ static Session *session;
 static void run(const char *text) { session_run_text(session, "test", text, strlen(text), false); }
 
 static GradKind kind = GRAD_VJP;
-static uint64_t work; /* nodes that the last derivative looked at */
+static bool merges = true; /* what is made is not differentiated again */
+static uint64_t work;      /* nodes that the last derivative looked at */
 
 static Expr *find(const char *name) {
     return env_find(session_env(session), sym_intern(name), SIGIL_GLOBAL).global->value;
@@ -22,7 +23,7 @@ static Expr *find(const char *name) {
 
 static ReverseCode *derive(const char *name) {
     PassCtx ctx = {.env = session_env(session), .check = true};
-    ReverseCode *code = reverse_derive(&ctx, kind, true, find(name), NULL);
+    ReverseCode *code = reverse_derive(&ctx, kind, merges, find(name), NULL);
     work = ctx.work;
     return code;
 }
@@ -150,6 +151,8 @@ TEST(other_functions_keep_the_twins) {
         "Cons(h, t) => h * both(t, p) + list.sum(p.0), Nil => p.1 } }\n"
         "def given_twice(x: List[float32]) { both(x, (x, 2.0)) }\n"
         "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
+        "def again(x: List[float32]) { checkpoint(fn (v: List[float32]) { list.sum(v) })(drop(1, "
+        "x)) * list.sum(x) }\n"
         "type Form { Dot(float32), Bar(float32, float32) }\n"
         "def of_an_arm(f: Form, x: List[float32]) {\n"
         "  let s = given_twice(x);\n"
@@ -157,10 +160,16 @@ TEST(other_functions_keep_the_twins) {
         "  match (f) { Dot(a) => s * y * a, Bar(a, b) => s * y * a * b } }\n");
     check_left("written", "an active value reaches what may write it or has no derivative");
     CHECK(work < 10); /* no other way to read it is tried */
+    check_left("given", "an active value reaches a function that is not known");
+    check_taken("twice_named");
+    check_taken("of_an_arm");
+    check_taken("given_twice");
+    merges = false; /* no accumulators are cells */
     check_left("twice_named", "a result is another name of a value that is used elsewhere");
     check_left("of_an_arm", "a result is another name of a value that is used elsewhere");
     check_left("given_twice", "a call is given one value twice");
-    check_left("given", "an active value reaches a function that is not known");
+    merges = true;
+    check_left("again", "a result is another name of a value that is used elsewhere");
 }
 
 /* What a closure captured is looked at where that may cure a refusal, and nowhere else. */
@@ -192,7 +201,7 @@ static bool is_marked(const char *name) {
 TEST(a_derivative_that_was_tried_in_all_ways_is_marked) {
     run("def named(b: bool, x: List[float32], c: List[float32]) { let y = if (b) { x } else { c "
         "};\n"
-        "list.sum(y) * list.sum(x) }\n"
+        "checkpoint(fn (v: List[float32]) { list.sum(v) })(y) * list.sum(x) }\n"
         "def of_named(x: List[float32], c: List[float32]) { vjp(named)(True, x, c, 1.0).0 }\n"
         "def of_given(f: fn (float32) -> float32) { vjp(fn (x: float32) { f(x) })(1.0, 1.0).0 }\n");
     CHECK(is_marked("of_named"));
