@@ -695,15 +695,15 @@ static Expr *call_by_name(Inliner *in, Links *links, const Expr *e, Expr *litera
     return call;
 }
 
-/* `flip(f)(x, y)`, whose callee became a function literal: the body of that, or a call of it by a name. NULL where the callee
- * became something else. */
+/* `flip(f)(x, y)` or `{ …; fn (x, y) { … } }(x, y)`, whose callee became a function literal: the body of that, or a call of it
+ * by a name. NULL where the callee became something else. */
 static Expr *inline_made_literal(Inliner *in, Expr *e) {
     if (!in->replaces_calls || e->kind != EXPR_CALL || e->mode || e->drop ||
-        e->a->kind != EXPR_CALL)
+        (e->a->kind != EXPR_CALL && e->a->kind != EXPR_LET))
         return NULL;
     Links links = {0};
     Expr *fn = inline_expr(in, e->a);
-    if (fn == e->a)
+    if (fn == e->a && fn->kind != EXPR_LET)
         return NULL;
     fn = inline_open_block(in, &links, fn);
     if (fn->kind != EXPR_FN || fn->fn->path || fn->fn->nparams != e->nargs)
