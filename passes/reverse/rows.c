@@ -234,29 +234,48 @@ static void make_code(Walk *w, Made *m, Expr *const *args) {
     m->e = expr_substitute(&s, b_fn(&b, "vmap", fn->fn->params + ngiven, n, fn->fn->body));
 }
 
-/* f at all rows of the arguments, a function of these; NULL where the run decides, or there is *none. */
-static Expr *code_of_rows(Reader *r, Expr *f, Expr *const *args, uint32_t n, bool *none,
-                          bool *may_fail) {
+typedef struct Search {
+    Map seen;
+    bool found;
+} Search;
+
+static void find_derivative(void *ctx, Expr *e) {
+    Search *s = ctx;
+    if (s->found || e->kind == EXPR_FN || expr_is_leaf(e) || !map_enter(&s->seen, e))
+        return;
+    s->found = is_derivative(e);
+    expr_each_child(e, find_derivative, s);
+}
+
+/* Whether f is a derivative, or takes one whatever it is given, so that there is no code of all rows that a derivative follows. A
+ * derivative in a function that is written in f may be in an arm that no row takes. */
+static bool derives(const Known *k) {
+    Search s = {0};
+    if (k)
+        find_derivative(&s, k->original->fn->body);
+    return k && (fn_is_straight(k->original) || s.found);
+}
+
+/* f at all rows of the arguments, a function of these; NULL where the run decides, or there is *none. args: a tuple of atoms, or NULL
+ * where it is not known. */
+static Expr *code_of_rows(Reader *r, Expr *f, const Expr *args, bool *none, bool *may_fail) {
     const Known *k = known_of(r, f);
-    RowForm **forms = k ? forms_of_args(args, n) : NULL;
+    uint32_t n = args ? args->nargs : 0;
+    RowForm **forms = k && args ? forms_of_args(args->args, n) : NULL;
     Walk w = {.r = r, .source = {.rows = forms, .n = n, .span = f->span, .follows = true}};
-    if (!forms || !(w.source.fn = walk_function(&w, f, k, forms, 0)) || r->p->why)
+    if (!forms || !(w.source.fn = walk_function(&w, f, k, forms, 0)) || r->p->why) {
+        *none = derives(k);
         return NULL;
+    }
     for (uint32_t i = 0; i < n; i++)
-        add_type(&w.key, args[i]->type);
+        add_type(&w.key, args->args[i]->type);
     bool is_new;
     Made *m = find_made(r, sym_intern(str_text(&w.key)), &is_new);
     if (is_new)
-        make_code(&w, m, args);
+        make_code(&w, m, args->args);
     *none = m->never;
     *may_fail = m->may_fail;
     return made_of(m, w.given.data);
-}
-
-/* Whether f is a derivative or takes one, so that there is no code of all rows that a derivative follows, whatever a row is. */
-static bool derives(Reader *r, Expr *f) {
-    const Known *k = known_of(r, f);
-    return k && (fn_is_straight(k->original) || takes_derivative(k->original));
 }
 
 /* The tuple that an atom is, of atoms; NULL where it is none. */
@@ -269,11 +288,8 @@ static const Expr *find_tuple(const Reader *r, const Expr *atom) {
 }
 
 Expr *read_plan(Reader *r, Expr *call) {
-    const Expr *args = find_tuple(r, call->args[1]);
-    bool none = derives(r, call->args[0]), may_fail = false;
-    Expr *rows = args && !none
-                     ? code_of_rows(r, call->args[0], args->args, args->nargs, &none, &may_fail)
-                     : NULL;
+    bool none = false, may_fail = false;
+    Expr *rows = code_of_rows(r, call->args[0], find_tuple(r, call->args[1]), &none, &may_fail);
     if (!rows && !none)
         return NULL;
     Expr **parts = mem_new_n(Expr *, 2);
