@@ -547,6 +547,20 @@ static bool run_pass(PassCtx *ctx, const char *name, Expr **fn, const VarVec *gi
     return changed;
 }
 
+static bool takes_derivative(void *ctx, const Expr *e) {
+    (void)ctx;
+    return is_derivative(e);
+}
+
+/* What stands where no row comes, or is read by nothing, is gone where passes ran before: a derivative there is in the way of
+ * none, on no engine. */
+static void drop_derivatives(PassCtx *ctx, Expr **fn, const VarVec *given) {
+    static const char *const names[] = {"inline", "fold", "dce"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (expr_any(*fn, takes_derivative, NULL))
+            run_pass(ctx, names[i], fn, given);
+}
+
 /* Operators that batch.c made of others for all rows have no derivative. */
 static bool lacks_derivative(void *ctx, const Expr *e) {
     if (e->kind != EXPR_CALL || e->a->kind != EXPR_OP || !type_may_hold_float(e->type))
@@ -582,6 +596,7 @@ Expr *vmap_at_all_rows(PassCtx *ctx, const VmapSource *source, DependencyVec *de
     Opening opening = {.ctx = ctx};
     fn = open_let(&opening, fn);
     expr_mark_tails(fn);
+    drop_derivatives(ctx, &fn, &given);
     bool derives = false, outer_derives = ctx->derives_values;
     ctx->derives_values = true; /* where a derivative is left, the loop runs */
     /* Of a derivative of a derivative the inner one is a literal first. */
