@@ -276,6 +276,8 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     uint32_t i = (uint32_t)call->args[1]->i;
     Known *k = known_of(r, call->args[0]), *part = NULL;
     p = place_here(p);
+    if (p && !r->n->forward)
+        place_take_apart(r->n, p, NULL); /* a record or tuple, as its type tells */
     if (!p || p->form == PLACE_LEAF || call->args[1]->kind != EXPR_LIT)
         return false;
     if (k && i < k->captured.len)
