@@ -78,6 +78,20 @@ static bool is_unknown(Type *t) {
     return tag == TY_PARAM || tag == TY_VAR;
 }
 
+static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
+    take_form(p, PLACE_DATA, ctor->nfields);
+    p->ctor = ctor;
+    for (uint32_t i = 0; i < ctor->nfields; i++) {
+        Type *t = place_field_type(whole->type, ctor, i);
+        if (!type_may_hold_float(t))
+            continue;
+        p->parts[i] = place_part(n, whole, t);
+        p->parts[i]->home = p->home; /* NULL in an arm, outside of which it is not known */
+    }
+    if (!n->forward)
+        take_reads(n, p);
+}
+
 bool place_is_within(const Place *whole, const Place *p) {
     whole = place_here(whole);
     bool within = whole == p;
@@ -89,16 +103,21 @@ bool place_is_within(const Place *whole, const Place *p) {
 bool place_give_form(Instance *callee, Place *slot, Place *given) {
     slot = place_here(slot);
     given = place_here(given);
-    if (given->form != PLACE_TUPLE) {
+    bool is_record = given->form == PLACE_DATA && given->ctor->decl->nctors == 1 &&
+                     !given->ctor->is_function;
+    if (given->form != PLACE_TUPLE && !is_record) {
         bool apart = slot->form == PLACE_TUPLE || slot->reads.len;
         return !apart || !is_unknown(given->type);
     }
     if (slot->form == PLACE_LEAF && is_unknown(slot->type) && !slot->aliases.len &&
         !place_is_within(given, slot)) {
-        place_make_tuple(callee, slot, given->nparts);
+        if (is_record)
+            make_fields(callee, slot, slot, given->ctor);
+        else
+            place_make_tuple(callee, slot, given->nparts);
         callee->program->changed = true;
     }
-    if (slot->form != PLACE_TUPLE || slot->nparts != given->nparts)
+    if (slot->form != given->form || slot->nparts != given->nparts)
         return slot->form != PLACE_TUPLE;
     for (uint32_t i = 0; i < slot->nparts; i++)
         if (slot->parts[i] && given->parts[i] &&
@@ -123,18 +142,6 @@ Type *place_part_type(Type *type, const Place *p, uint32_t i) {
     if (p->form == PLACE_DATA)
         return place_field_type(t, p->ctor, i);
     return t->tag == TY_TUPLE && i < t->nargs ? t->args[i] : b_some_type("part");
-}
-
-static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
-    take_form(p, PLACE_DATA, ctor->nfields);
-    p->ctor = ctor;
-    for (uint32_t i = 0; i < ctor->nfields; i++) {
-        Type *t = place_field_type(whole->type, ctor, i);
-        if (!type_may_hold_float(t))
-            continue;
-        p->parts[i] = place_part(n, whole, t);
-        p->parts[i]->home = p->home; /* NULL in an arm, outside of which it is not known */
-    }
 }
 
 Place *place_as_data(Instance *n, Place *p, Ctor *ctor, bool *split) {
