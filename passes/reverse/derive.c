@@ -249,6 +249,7 @@ static Instance *top_instance(Program *p, GradKind kind, Expr *source) {
     }
     Known *self = p->code->given ? known_prepared_all(p, p->code->given)
                                  : known_prepared(p, source);
+    self = known_at_sizes(&(Reader){.p = p}, self, NULL, 0);
     Known **known = mem_new_n(Known *, n + 1);
     functions_check_source(p, self);
     SlotMap numbers = slots_apart(nslots);

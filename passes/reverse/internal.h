@@ -13,15 +13,14 @@
 
 /* A function that is known where it is called. */
 typedef struct Known {
-    Expr *fn;        /* EXPR_FN, after the passes where those ran */
-    Expr *original;  /* before them: of which the closure is made */
-    VarVec captured; /* in the order of its closure */
-    struct Known *
-        *known;   /* what each captured variable is known to be, itself for recursion; or NULL */
-    bool *active; /* of each captured variable */
-    const HeldFunctions
-        *held;     /* of a function that is differentiated: by data that it captured; or NULL */
-    Global *plain; /* by which it is called where nothing is active, if it captured nothing */
+    Expr *fn;                  /* EXPR_FN, after the passes where those ran */
+    Expr *original;            /* before them: of which the closure is made */
+    VarVec captured;           /* in the order of its closure */
+    struct Known **known;      /* what each captured variable is known to be, or NULL */
+    bool *active;              /* of each captured variable */
+    const HeldFunctions *held; /* of what is differentiated: in data that it captured; or NULL */
+    struct Sizes *sizes; /* in the types of its code: Note [Sizes of a call] in rows.c; or NULL */
+    Global *plain;       /* by which it is called where nothing is active, if it captured nothing */
 } Known;
 
 /* Whether an accumulator is there, as far as that is known before running. A tangent that is PRESENT is there with all
@@ -71,9 +70,8 @@ typedef struct Place {
     Ctor *ctor;     /* DATA */
     uint32_t nparts;
     struct Place **parts; /* NULL where a part is inactive */
-    struct Place
-        *arm;    /* LEAF: its form in the arm of a match that is being read or gone back through */
-    Steps *home; /* where it got its first name */
+    struct Place *arm; /* LEAF: its form in the arm of a match that is read or gone back through */
+    Steps *home;       /* where it got its first name */
     VEC(Alias) aliases;
     VEC(PartRead) reads; /* of what is no tuple as far as is known: of a frame */
     bool is_own;         /* LEAF: it is no other name in the code that is being made */
@@ -296,6 +294,7 @@ typedef struct Program {
     Map prepared;         /* EXPR_FN -> the same after the passes */
     Map typed;            /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
     Map made;             /* what was made while reading: rows.c */
+    Map rows;             /* EXPR_FN -> whether it leads to a vmap */
     Functions *functions;
     bool prepares;
     bool mirrors;        /* accumulators are cells: Note [Mirrors] in mirror.c */
@@ -448,6 +447,8 @@ Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i);
 /* ---- rows.c: Note [Rows of known functions] ---- */
 /* vmap(f) as its loop. */
 Expr *read_vmap(Reader *r, Expr *e);
+/* The same function, where it leads to a vmap with the sizes of these arguments. */
+Known *known_at_sizes(Reader *r, Known *k, Expr *const *args, uint32_t nargs);
 /* A call of `vmap.plan`, whose arguments are atoms, as the code that it gives; NULL where the run decides. */
 Expr *read_plan(Reader *r, Expr *call);
 
@@ -557,10 +558,9 @@ typedef struct RuleUse {
     Instance *n;
     Expr *const *atoms; /* the operator's arguments and its result */
     uint32_t natoms;
-    bool follows; /* Expr.follows, where the rule is the library's */
-    Map shapes;   /* Var -> Shape: of cotangents or tangents, and of what the rule binds */
-    bool
-        identities; /* operators stay that give their first argument unchanged, and operands of which the shape matters */
+    bool follows;    /* Expr.follows, where the rule is the library's */
+    Map shapes;      /* Var -> Shape: of cotangents or tangents, and of what the rule binds */
+    bool identities; /* operators stay that give their first argument, and operands for shapes */
 } RuleUse;
 
 /* ---- shape.c: Note [Known shapes] ---- */

@@ -28,6 +28,7 @@ void reverse_known_hold(Known *k, const HeldFunctions *held) { k->held = held; }
 /* The same function as its closure is, with nothing active in what it captured. */
 Known *known_inactive(const Known *k) {
     Known *made = known_new(k->original);
+    made->sizes = k->sizes;
     for (uint32_t i = 0; i < k->captured.len; i++)
         made->known[i] = !k->known[i]       ? NULL
                          : k->known[i] == k ? made
@@ -69,7 +70,7 @@ static bool hold_same(const HeldFunctions *a, const HeldFunctions *b) {
 bool known_equal(const Known *a, const Known *b) {
     if (a == b)
         return true;
-    if (!a || !b || a->fn != b->fn || !hold_same(a->held, b->held))
+    if (!a || !b || a->fn != b->fn || a->sizes != b->sizes || !hold_same(a->held, b->held))
         return false;
     for (uint32_t i = 0; i < a->captured.len; i++) {
         bool self_a = a->known[i] == a, self_b = b->known[i] == b;
@@ -169,6 +170,7 @@ Known *known_prepared(Program *p, Expr *fn) {
 Known *known_prepared_all(Program *p, const Known *k) {
     Known *made = known_prepared(p, k->original);
     made->held = k->held;
+    made->sizes = k->sizes;
     for (uint32_t i = 0; i < k->captured.len; i++)
         made->known[i] = !k->known[i]       ? NULL
                          : k->known[i] == k ? made

@@ -20,6 +20,7 @@ typedef struct Deriver {
     Map walked, strays; /* of find_strays, once it is asked */
     Map done;           /* Expr -> what became of it */
     Map literals;       /* Var of a `let` -> the function literal it is bound to */
+    Map rows;           /* of leads_to_rows */
     Map called; /* functions, literals and derivatives, that are called where they stand, and nothing else */
 } Deriver;
 
@@ -100,18 +101,21 @@ static Expr *make_code(Deriver *d, Original *s, GradKind kind, bool merges) {
 }
 
 /* fn (x1: T1, …) { f(x1, …) } for a function f of which a parameter may be anything, where it is used at closed types: a
- * call with these is read in a copy that has them (Note [Functions of any record] in known.c). NULL: f serves as it is. */
-static Expr *function_at_types(Expr *f, const Expr *literal) {
+ * call with these is read in a copy that has them (Note [Functions of any record] in known.c), or of any size, where sizes matter
+ * (Note [Sizes of a call] in rows.c). NULL: f serves as it is. */
+static Expr *function_at_types(Deriver *d, Expr *f, Expr *literal) {
     const Fn *fn = literal->fn;
     const Type *type = type_resolve(f->type);
-    bool open = false;
+    bool open = false, sizes_matter = leads_to_rows(&d->rows, literal);
     if (type->tag != TY_FN || type->nargs != fn->nparams || expr_is_internal(literal))
         return NULL;
     Var **params = mem_new_n(Var *, fn->nparams + 1);
     Expr **args = mem_new_n(Expr *, fn->nparams + 1);
     for (uint32_t i = 0; i < fn->nparams; i++) {
         const Type *param = type_resolve(fn->params[i]->type);
-        open |= param->tag == TY_PARAM && param->kind == KIND_TYPE && type_is_closed(type->args[i]);
+        bool may_be_any = param->tag == TY_PARAM && param->kind == KIND_TYPE;
+        open |= (may_be_any || (!type_is_closed(fn->params[i]->type) && sizes_matter)) &&
+                type_is_closed(type->args[i]);
         params[i] = var_new(fn->params[i]->name, type->args[i], fn->params[i]->span);
         args[i] = expr_var(params[i], literal->span);
     }
@@ -143,7 +147,7 @@ static bool find_source(Deriver *d, Expr *e, bool is_forward, Original *s) {
             !e->global->value || e->global->value->kind != EXPR_FN)
             return false;
         pass_depend(d->ctx, e->global);
-        made = function_at_types(e, e->global->value);
+        made = function_at_types(d, e, e->global->value);
         s->literal = made ? made : e->global->value;
         s->atom = made ? bind_function(d, s, e->global->name->text, made) : e;
         return true;

@@ -329,7 +329,8 @@ static bool settle_call(Reader *r, Step *s) {
         return false;
     }
     if (callee == k && !function_callee(r, call->a))
-        callee = k = known_at_types(r->p, callee, call->args, call->nargs);
+        callee = k = known_at_sizes(r, known_at_types(r->p, callee, call->args, call->nargs),
+                                    call->args, call->nargs);
     s->callee = callee;
     s->known = mem_new_n(Known *, call->nargs + 1);
     s->active = mem_new_n(bool, call->nargs + 1);
@@ -459,6 +460,7 @@ static Expr *read_call(Reader *r, Expr *e) {
 
 static Known *read_known(Reader *r, Expr *fn, Var *self) {
     Known *k = known_new(fn);
+    k->sizes = r->n->self->sizes;
     for (uint32_t i = 0; i < k->captured.len; i++) {
         Var *v = k->captured.data[i];
         k->known[i] = v == self ? k : map_find(&r->n->knowns, v);

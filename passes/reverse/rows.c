@@ -13,9 +13,15 @@
  *
  *   if vmap.has_value(rows, (x, y)) { rows(x, y) } …
  *
- * Where there is none, the loop is read. Elsewhere the run decides, and a tape follows it. */
+ * Where there is none, the loop is read. Elsewhere the run decides, and a tape follows it.
+ *
+ * Note [Sizes of a call]. `def loss(w, xs) { mean(vmap(fn (x) { … })(xs)) }` serves tensors of all sizes, and the code of all
+ * rows is that for the sizes which the run meets. Where a definition leads to a vmap, and the arguments of a call tell the
+ * sizes in its types, it is read for these (Known.sizes): its code stays as it was written, of which the run makes code of all rows,
+ * and the types of what goes into the vmap are closed by them. */
 #include "passes/effects.h"
 #include "passes/inline.h"
+#include "passes/known_type.h"
 #include "passes/reverse/internal.h"
 #include "passes/subst.h"
 #include "passes/vmap.h"
@@ -97,6 +103,128 @@ static void add_type(Str *key, Type *t) {
         str_printf(key, "%p,", (void *)names.data[i]);
 }
 
+/* ---- sizes of a call --------------------------------------------------------------------------- */
+
+static bool asks_plan(void *ctx, const Expr *e) {
+    (void)ctx;
+    return expr_calls_builtin(e, "vmap.plan");
+}
+
+/* What is known of the types of a function, and of those around it where it was written. */
+typedef struct Sizes {
+    Mono *own;
+    struct Sizes *around;
+} Sizes;
+
+static bool is_rows(void *ctx, const Expr *e) {
+    if ((e->kind == EXPR_GRAD && e->mode == GRAD_VMAP) || asks_plan(NULL, e))
+        return true;
+    bool is_def = e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF && e->global->value;
+    return is_def && e->global->value->kind == EXPR_FN && leads_to_rows(ctx, e->global->value);
+}
+
+bool leads_to_rows(Map *known, Expr *fn) {
+    void *found = map_find(known, fn);
+    if (found)
+        return found == (void *)fn;
+    map_set(known, fn, known); /* a call of itself adds nothing */
+    bool leads = mem_stack_left() >= SPARE_STACK && expr_any(fn, is_rows, known);
+    if (leads)
+        map_set(known, fn, fn);
+    return leads;
+}
+
+/* The type of a value in code of that function. */
+static Type *type_at(const Known *k, Type *t) {
+    for (const Sizes *at = k->sizes; at; at = at->around)
+        t = mono_type(at->own, t);
+    return t;
+}
+
+/* Types that are one, an open and a closed one. */
+typedef struct Pairs {
+    const Known *of;
+    KnownTypes types; /* that follow from those of the parts */
+    VarVec open;
+    VEC(Expr *) closed; /* of these types */
+} Pairs;
+
+static void add_pair(Pairs *p, Type *open, Type *closed) {
+    TypeVec names = {0};
+    closed = closed ? type_at(p->of, closed) : NULL;
+    if (!open || !closed || type_is_closed(open) || !type_is_closed(closed))
+        return;
+    type_collect_names(open, (Map[2]){0}, &names);
+    for (size_t i = 0; i < names.len; i++)
+        if (names.data[i]->param.each)
+            return;
+    Var *to = var_new(sym_intern("x"), closed, span_none());
+    vec_push(&p->open, var_new(sym_intern("x"), open, span_none()));
+    vec_push(&p->closed, expr_var(to, span_none()));
+}
+
+/* A body that came in the place of a call has names of its own for sizes: what they are follows from values that it names. */
+static bool add_pairs(void *ctx, const Expr *e) {
+    Pairs *p = ctx;
+    const Scheme *scheme = e->kind == EXPR_GLOBAL ? e->global->scheme : NULL;
+    if (e->kind == EXPR_LET && e->var) {
+        map_set(&p->types.values, e->var, e->a);
+        add_pair(p, e->var->type, known_type(&p->types, expr_var(e->var, e->span)));
+    } else if (e->kind == EXPR_VAR) {
+        add_pair(p, e->type, e->var->type);
+    } else if (scheme && e->global->kind == GLOBAL_LET) {
+        add_pair(p, e->type, scheme->type);
+    }
+    return false;
+}
+
+/* Whether all of that is known already. */
+static bool is_known_at(const Known *k, const Mono *sizes) {
+    for (size_t i = 0; i < sizes->from.len; i++)
+        if (!type_equal(type_at(k, sizes->from.data[i]), sizes->to.data[i]))
+            return false;
+    return true;
+}
+
+static Known *with_sizes(const Known *k, Sizes *sizes) {
+    Known *made = mem_new(Known);
+    *made = *k;
+    made->sizes = sizes;
+    made->known = mem_new_n(Known *, k->captured.len + 1);
+    for (uint32_t i = 0; i < k->captured.len; i++)
+        made->known[i] = k->known[i] == k ? made : k->known[i];
+    return made;
+}
+
+Known *known_at_sizes(Reader *r, Known *k, Expr *const *args, uint32_t nargs) {
+    if (!leads_to_rows(&r->p->rows, k->original))
+        return k;
+    Pairs pairs = {.of = k, .types = {.ctx = r->p->ctx}};
+    for (uint32_t i = 0; i < nargs; i++) {
+        Var *param = k->fn->fn->params[i];
+        Type *type = type_at(r->n->self, args[i]->type);
+        add_pair(&pairs, param->type, type);
+        if (type_is_closed(type))
+            map_set(&pairs.types.types, param, type_resolve(type));
+    }
+    expr_any(k->fn, add_pairs, &pairs);
+    Mono *own = mono_of_rows(pairs.open.data, pairs.closed.data, (uint32_t)pairs.open.len);
+    if (!own || is_known_at(k, own))
+        return k;
+    Str key = {0};
+    str_printf(&key, "sizes in %p", (void *)k->sizes);
+    for (size_t i = 0; i < own->from.len; i++)
+        str_printf(&key, ", %p is %s", (const void *)own->from.data[i], type_text(own->to.data[i]));
+    const Symbol *name = sym_intern(str_text(&key));
+    Sizes *sizes = map_find(&r->p->typed, name);
+    if (!sizes) {
+        sizes = mem_new(Sizes);
+        *sizes = (Sizes){own, k->sizes};
+        map_set(&r->p->typed, name, sizes);
+    }
+    return with_sizes(k, sizes);
+}
+
 /* ---- the function ------------------------------------------------------------------------------ */
 
 /* What a function captured as number i. */
@@ -122,18 +250,15 @@ static Expr *walk_captured(Walk *w, Expr *f, const Known *k, uint32_t i, int dep
         Expr *fn = walk_function(w, part, k->known[i], NULL, depth + 1);
         return fn ? vmap_source_link(&w->source, var, fn) : NULL;
     }
-    if (!type_is_closed(var->type) || type_holds_code(var->type) || type_has(var->type, TY_REF))
-        return NULL;
-    Var *given = var_new(var->name, var->type, var->span);
-    add_type(&w->key, var->type);
+    Type *type = type_at(k, var->type);
+    bool is_same = type_is_closed(var->type) || type_resolve(type)->tag == TY_TENSOR;
+    if (!is_same || !type_is_closed(type) || type_holds_code(type) || type_has(type, TY_REF))
+        return NULL; /* of data the run knows what is written */
+    Var *given = var_new(var->name, type, var->span);
+    add_type(&w->key, type);
     vec_push(&w->source.given, given);
     vec_push(&w->given, part);
     return expr_var(given, var->span);
-}
-
-static bool asks_plan(void *ctx, const Expr *e) {
-    (void)ctx;
-    return expr_calls_builtin(e, "vmap.plan");
 }
 
 /* The literal with other names for what it captured; NULL as above. rows: what its parameters are, or NULL. */
@@ -256,23 +381,28 @@ static bool derives(const Known *k) {
     return k && (fn_is_straight(k->original) || s.found);
 }
 
-/* f at all rows of the arguments, a function of these; NULL where the run decides, or there is *none. args: a tuple of atoms, or NULL
+/* f at all rows of the arguments, a function of these; NULL where the run decides, or there is *none. tuple: of atoms, or NULL
  * where it is not known. */
-static Expr *code_of_rows(Reader *r, Expr *f, const Expr *args, bool *none, bool *may_fail) {
+static Expr *code_of_rows(Reader *r, Expr *f, const Expr *tuple, bool *none, bool *may_fail) {
     const Known *k = known_of(r, f);
-    uint32_t n = args ? args->nargs : 0;
-    RowForm **forms = k && args ? forms_of_args(args->args, n) : NULL;
+    uint32_t n = tuple ? tuple->nargs : 0;
+    Expr **args = mem_new_n(Expr *, (size_t)n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        args[i] = expr_copy(tuple->args[i]);
+        args[i]->type = type_at(r->n->self, args[i]->type);
+    }
+    RowForm **forms = k && tuple ? forms_of_args(args, n) : NULL;
     Walk w = {.r = r, .source = {.rows = forms, .n = n, .span = f->span, .follows = true}};
     if (!forms || !(w.source.fn = walk_function(&w, f, k, forms, 0)) || r->p->why) {
         *none = derives(k);
         return NULL;
     }
     for (uint32_t i = 0; i < n; i++)
-        add_type(&w.key, args->args[i]->type);
+        add_type(&w.key, args[i]->type);
     bool is_new;
     Made *m = find_made(r, sym_intern(str_text(&w.key)), &is_new);
     if (is_new)
-        make_code(&w, m, args->args);
+        make_code(&w, m, args);
     *none = m->never;
     *may_fail = m->may_fail;
     return made_of(m, w.given.data);
