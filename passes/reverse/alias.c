@@ -383,14 +383,24 @@ static bool learn_open(Way *w, const Open *o, Place *p) {
     return true;
 }
 
-/* What has been found to be another name has no cotangent here. */
+/* The cotangent of what has been found to be another name. Who calls a function, or reads what a branch gave, adds to that value, so
+ * there is none; a seed has one for each part of the result. */
+static void add_seed(Way *w, const Leaving *from, Place *p, Expr *ct, Presence presence) {
+    if (from->branch || presence == ABSENT)
+        return;
+    if (acc_is_free(p))
+        acc_move(w, p, ct, presence);
+    else
+        (presence == PRESENT ? acc_add : acc_add_perhaps)(w, p, ct);
+}
+
 static void run_leave(Way *w, void *ctx) {
     const Open *o = ctx;
     Place *p = o->place;
     p = place_here(p);
     if (number_of(find_naming(o->from, o->at), p))
-        return;
-    if (acc_is_free(p) || !learn_open(w, o, p))
+        add_seed(w, o->from, p, o->ct, o->presence);
+    else if (acc_is_free(p) || !learn_open(w, o, p))
         acc_move(w, p, o->ct, o->presence);
 }
 
@@ -403,9 +413,11 @@ static void leave_open(Way *w, Open *o) {
 
 static void leave(Way *w, Leaving *from, Place *p, Expr *ct, Presence presence, Path at) {
     bool open = find_naming(from, &at);
-    if (!open && is_named(w, from, &at))
-        return;
     p = place_here(alias_settled(p));
+    if (!open && is_named(w, from, &at)) {
+        add_seed(w, from, p, ct, presence);
+        return;
+    }
     if (open || (p->form == PLACE_LEAF && p->aliases.len)) {
         leave_open(w, &(Open){from, p, ct, presence, &at});
         return;

@@ -513,6 +513,8 @@ void acc_set(Way *w, Place *p, Expr *acc, Presence presence);
 void acc_put(Way *w, Place *leaf, Expr *acc, Presence presence);
 /* Adds a cotangent that is there; parts of it may be absent all the same. */
 void acc_add(Way *w, Place *p, Expr *ct);
+/* The same of one that may be absent. */
+void acc_add_perhaps(Way *w, Place *p, Expr *ct);
 /* Adds the cotangent of an element or part, `call` being the operator that read it, in place. */
 void acc_add_index(Way *w, Place *p, const Expr *call, Expr *ct);
 /* A cotangent that is added to no more. */

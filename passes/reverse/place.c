@@ -360,8 +360,6 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
-static void acc_add_perhaps(Way *w, Place *p, Expr *ct);
-
 /* Adds a cotangent to each part by itself, since a value may be two of them; what is absent is not added. */
 static void add_parts(Way *w, Place *p, Expr *ct, Presence presence) {
     if (ct->kind != EXPR_VAR && ct->kind != EXPR_TUPLE)
@@ -382,8 +380,7 @@ static bool add_to_mirror(Way *w, const Place *p, Expr *ct) {
     return p->mirror;
 }
 
-/* Adds a cotangent that may be absent. */
-static void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
+void acc_add_perhaps(Way *w, Place *p, Expr *ct) {
     p = place_here(p);
     if (add_to_mirror(w, p, ct))
         return;
