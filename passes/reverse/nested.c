@@ -357,6 +357,8 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
             return true;
         reverse_refuse(r->p, "`vmap` finds code for all rows when it runs");
     }
+    if (expr_calls_builtin(call, "ad.mirror"))
+        reverse_refuse(r->p, "no derivative follows the cells of data with two names");
     if (expr_calls_builtin(call, "ad.ones") || expr_calls_builtin(call, "ad.zeros")) {
         *v = add_plain(r, "v", call);
         return true;

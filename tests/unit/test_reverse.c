@@ -151,6 +151,8 @@ TEST(other_functions_keep_the_twins) {
         "Cons(h, t) => h * both(t, p) + list.sum(p.0), Nil => p.1 } }\n"
         "def given_twice(x: List[float32]) { both(x, (x, 2.0)) }\n"
         "def given(f: fn (float32) -> float32, x: float32) { f(x) }\n"
+        "def slope(x: float32) { deriv(fn (y: float32) { let l = list[y, x]; hd(l) * list.sum(l) "
+        "})(x) }\n"
         "def again(x: List[float32]) { checkpoint(fn (v: List[float32]) { list.sum(v) })(drop(1, "
         "x)) * list.sum(x) }\n"
         "type Form { Dot(float32), Bar(float32, float32) }\n"
@@ -170,6 +172,9 @@ TEST(other_functions_keep_the_twins) {
     check_left("given_twice", "a call is given one value twice");
     merges = true;
     check_left("again", "a result is another name of a value that is used elsewhere");
+    kind = GRAD_JVP;
+    check_left("slope", "no derivative follows the cells of data with two names");
+    kind = GRAD_VJP;
 }
 
 /* What a closure captured is looked at where that may cure a refusal, and nowhere else. */
