@@ -428,8 +428,7 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
     }
     if (!p->why && functions_are_data(p) && functions_begin(p->functions))
         reverse_outgrow(p, "ever more functions get into data");
-    if (p->why && first.why) { /* the reason that the program itself gave */
-        p->why = first.why;
+    if (p->why && first.why) { /* what is told is why it is left all the same */
         p->lacks_function |= first.lacks_function;
         p->tries_again |= first.tries_again;
         p->is_too_large |= first.is_too_large;

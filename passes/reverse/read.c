@@ -674,7 +674,7 @@ static Expr *read_form(Reader *r, Expr *e) {
     case EXPR_UPDATE: return read_update(r, e);
     case EXPR_REF:
     case EXPR_WRITE:
-    case EXPR_BANG: refuse(r, "a form that is not taken yet"); return e;
+    case EXPR_BANG: refuse(r, "an active value meets a reference that is not followed"); return e;
     case EXPR_GRAD: return read_derivative(r, e);
     case EXPR_LIT: /* with the dtype of an active value */
     case EXPR_EQUAL:
