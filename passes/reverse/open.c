@@ -24,8 +24,7 @@ typedef struct Opener {
     Map known;    /* Var -> EXPR_TUPLE, or a call of a constructor, of atoms */
     Map touching; /* Var of a `let` -> the EXPR_FN that it is bound to, which captured a reference */
     Map *copies;  /* Symbol: a definition and what it is given -> Global */
-    Map *
-        handed; /* Var that is used other than by being called, and all nodes that were looked at */
+    Map *handed;  /* Var that is used other than by being called */
     uint32_t work; /* MOST: too much, and nothing is changed */
     int depth;
 } Opener;
@@ -335,30 +334,6 @@ static Expr *data_of_params(Opener *o, LetLinks *links, VarVec *params, const Ex
     return copy;
 }
 
-/* Notes the variables that are used other than by being called. */
-static void find_handed(void *ctx, Expr *e) {
-    Opener *o = ctx;
-    if (e->kind == EXPR_VAR)
-        map_set(o->handed, e->var, e->var);
-    if (mem_stack_left() < SPARE_STACK)
-        o->work = MOST;
-    if (expr_is_leaf(e) || o->work >= MOST || !map_enter(o->handed, e))
-        return;
-    if (e->kind == EXPR_LET) {
-        for (; e->kind == EXPR_LET; e = e->body)
-            find_handed(o, e->a);
-        find_handed(o, e);
-        return;
-    }
-    bool is_plain = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && !e->mode && !e->drop;
-    for (uint32_t i = 0; is_plain && i < e->nargs; i++)
-        find_handed(o, e->args[i]);
-    for (uint32_t i = 0; is_plain && i < e->nsizes; i++)
-        find_handed(o, e->sizes[i]);
-    if (!is_plain)
-        expr_each_child(e, find_handed, o);
-}
-
 /* Whether a `let` binds a local function that is only called. */
 static bool is_local(const Opener *o, const Expr *let) {
     const Fn *fn = let->var && let->a->kind == EXPR_FN ? let->a->fn : NULL;
@@ -386,7 +361,7 @@ static bool write_copy(Opener *o, Global *copy, const Expr *call, Expr *const *d
         add_link(&links, param, made);
         map_set(&o->known, param, made);
     }
-    find_handed(o, fn->fn->body);
+    expr_find_handed(fn->fn->body, o->handed);
     Expr *body = with_links(o, &links, open_form(o, fn->fn->body));
     uint32_t n = (uint32_t)params.len;
     Type **types = mem_new_n(Type *, n + 1);
@@ -580,7 +555,7 @@ static Expr *open_data(Program *p, Expr *fn) {
         return fn;
     Map copies = {0}, handed = {0};
     Opener o = {.p = p, .copies = &copies, .handed = &handed};
-    find_handed(&o, fn->fn->body);
+    expr_find_handed(fn->fn->body, &handed);
     Expr *body = open_form(&o, fn->fn->body);
     return o.work >= MOST || body == fn->fn->body ? fn : fn_remade(fn, body);
 }

@@ -17,10 +17,11 @@
 typedef struct Deriver {
     PassCtx *ctx;
     Expr *root;
-    Map walked, strays; /* of find_strays, once it is asked */
-    Map done;           /* Expr -> what became of it */
-    Map literals;       /* Var of a `let` -> the function literal it is bound to */
-    Map rows;           /* of leads_to_rows */
+    Map handed; /* variables that are used other than by being called, once it is asked */
+    bool knows_handed;
+    Map done;     /* Expr -> what became of it */
+    Map literals; /* Var of a `let` -> the function literal it is bound to */
+    Map rows;     /* of leads_to_rows */
     Map called; /* functions, literals and derivatives, that are called where they stand, and nothing else */
 } Deriver;
 
@@ -201,31 +202,12 @@ static Expr *derivative_as_code(Deriver *d, Expr *e) {
     return result;
 }
 
-/* Notes the variables that are used otherwise than as callees. */
-static void find_strays(void *ctx, Expr *e) {
-    Deriver *d = ctx;
-    if (e->kind == EXPR_VAR)
-        map_enter(&d->strays, e->var);
-    if (expr_is_leaf(e) || !map_enter(&d->walked, e))
-        return;
-    if (e->kind == EXPR_LET) {
-        for (; e->kind == EXPR_LET; e = e->body)
-            find_strays(d, e->a);
-        find_strays(d, e);
-        return;
-    }
-    bool is_call = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR;
-    for (uint32_t i = 0; is_call && i < e->nargs; i++)
-        find_strays(d, e->args[i]);
-    if (!is_call)
-        expr_each_child(e, find_strays, d);
-}
-
 /* Whether what a `let` binds is called, and nothing else. */
 static bool is_only_called(Deriver *d, const Expr *let) {
-    if (!d->walked.len)
-        find_strays(d, d->root);
-    return !let->rec && !map_has(&d->strays, let->var);
+    if (!d->knows_handed)
+        expr_find_handed(d->root, &d->handed);
+    d->knows_handed = true;
+    return !let->rec && !map_has(&d->handed, let->var);
 }
 
 static void find_literals(Deriver *d, const Expr *block) {

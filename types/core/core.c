@@ -323,6 +323,31 @@ bool expr_any(Expr *e, bool (*holds)(void *ctx, const Expr *node), void *ctx) {
     return any.found;
 }
 
+typedef struct Handed {
+    Map *vars;
+    uint64_t walk;
+} Handed;
+
+static void find_handed(void *ctx, Expr *e) {
+    Handed *h = ctx;
+    for (; e->kind == EXPR_LET && walk_enter(h->walk, e); e = e->body)
+        find_handed(h, e->a);
+    if (e->kind == EXPR_VAR)
+        map_enter(h->vars, e->var);
+    if (expr_is_leaf(e) || !walk_enter(h->walk, e))
+        return;
+    bool is_call = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && !e->mode && !e->drop;
+    for (uint32_t i = 0; is_call && i < e->nargs; i++)
+        find_handed(h, e->args[i]);
+    if (!is_call)
+        expr_each_child(e, find_handed, h);
+}
+
+void expr_find_handed(Expr *e, Map *handed) {
+    Handed h = {handed, walk_new()};
+    find_handed(&h, e);
+}
+
 bool expr_mentions(Expr *e, const Var *v) {
     VarVec free = {0};
     expr_free_vars(e, &free);

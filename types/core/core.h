@@ -341,6 +341,8 @@ bool fn_has_frames(const Fn *fn, const Var *param);
 
 /* Visits the direct children in order of evaluation; `fn` may replace them in a rebuilt node. */
 void expr_each_child(Expr *e, void (*fn)(void *ctx, Expr *child), void *ctx);
+/* Notes the variables that e uses other than by calling them. */
+void expr_find_handed(Expr *e, Map *handed);
 /* Whether v is free in e. */
 bool expr_mentions(Expr *e, const Var *v);
 /* Whether e is a call of the builtin of that name, as `ad.own`. */
