@@ -162,7 +162,7 @@ TEST(other_functions_keep_the_twins) {
         "  match (f) { Dot(a) => s * y * a, Bar(a, b) => s * y * a * b } }\n");
     check_left("written", "an active value reaches what may write it or has no derivative");
     CHECK(work < 10); /* no other way to read it is tried */
-    check_left("given", "an active value reaches a function that is not known");
+    check_left("given", "a function comes from outside");
     check_taken("twice_named");
     check_taken("of_an_arm");
     check_taken("given_twice");
