@@ -326,6 +326,8 @@ static bool is_whole(Folder *f, Expr *ct, Type *type) {
     Expr *data = structure_of(f, ct);
     if (!data || !is_data(data))
         return false;
+    if (data->kind == EXPR_TUPLE && !(type && type->tag == TY_TUPLE && type->nargs == data->nargs))
+        return false; /* one that grew part by part may lack the last ones */
     for (uint32_t i = 0; i < data->nargs; i++)
         if (!is_whole(f, data->args[i], type_of_part(data, type, i)))
             return false;
