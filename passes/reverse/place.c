@@ -360,13 +360,31 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
+/* Where the block binds it; NULL: it does not. */
+static Expr **find_link(const Block *block, const Expr *v) {
+    for (size_t i = block->links.len; i-- > 0 && v->kind == EXPR_VAR;)
+        if (block->links.data[i]->var == v->var)
+            return &block->links.data[i];
+    return NULL;
+}
+
+/* Whether it is what an operator gives, as the rule of `concatenate` calls `split_like`: a tuple of all its tensors. */
+static bool is_of_operator(const Way *w, const Expr *ct) {
+    Expr **link = find_link(w->block, ct);
+    return link && (*link)->a->kind == EXPR_CALL && (*link)->a->a->kind == EXPR_OP;
+}
+
 /* Adds a cotangent to each part by itself, since a value may be two of them; what is absent is not added. */
 static void add_parts(Way *w, Place *p, Expr *ct, Presence presence) {
     if (ct->kind != EXPR_VAR && ct->kind != EXPR_TUPLE)
         ct = way_bind(w, ct, NULL);
+    bool is_whole = presence == PRESENT && is_of_operator(w, ct);
     for (uint32_t i = 0; i < p->nparts; i++) {
         Presence of = presence;
-        Expr *part = p->parts[i] ? acc_item(w, ct, i, p, &of) : NULL;
+        Expr *part = NULL;
+        if (p->parts[i])
+            part = is_whole ? way_bind(w, b_proj(&w->build, ct, i), NULL)
+                            : acc_item(w, ct, i, p, &of);
         if (part && of != ABSENT)
             (of == PRESENT ? acc_add : acc_add_perhaps)(w, p->parts[i], part);
     }
@@ -423,14 +441,6 @@ void acc_add(Way *w, Place *p, Expr *ct) {
 static bool gives_shape(const Place *p, const Expr *acc) {
     return p->presence == PRESENT && acc->kind == EXPR_VAR &&
            type_resolve(p->type)->tag == TY_TENSOR;
-}
-
-/* Where the block binds it; NULL: it does not. */
-static Expr **find_link(const Block *block, const Expr *v) {
-    for (size_t i = block->links.len; i-- > 0 && v->kind == EXPR_VAR;)
-        if (block->links.data[i]->var == v->var)
-            return &block->links.data[i];
-    return NULL;
 }
 
 static void drop_link_unread(Block *block, const Expr *v) {
