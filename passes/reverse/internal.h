@@ -66,6 +66,7 @@ typedef struct Place {
     uint32_t depth; /* how many wholes it is a part of */
     bool shared;    /* of a slot: its accumulator came from the caller */
     bool partial;   /* an inactive part of it may hold floats */
+    bool lacks;     /* a part of it is an absent cotangent, which other ends may give: `((), ct)` */
     bool is_empty;  /* it has no parts, and no code reads one: its tangent counts as there */
     Ctor *ctor;     /* DATA */
     uint32_t nparts;

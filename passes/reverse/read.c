@@ -92,6 +92,7 @@ static void take_parts(Reader *r, Place *p, Expr **atoms) {
         p->parts[i] = place_of(r->n, atoms[i]);
         bool empty = atoms[i]->kind == EXPR_CTOR || atoms[i]->kind == EXPR_ZERO;
         p->partial |= !p->parts[i] && !empty && type_may_hold_float(atoms[i]->type);
+        p->lacks |= atoms[i]->kind == EXPR_ZERO && !p->is_empty;
     }
 }
 

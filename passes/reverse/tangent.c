@@ -48,6 +48,20 @@ Presence tangent_presence(Place *p) {
     return any ? all : p->is_empty ? PRESENT : ABSENT;
 }
 
+static bool lacks_part(const Place *p) {
+    p = place_here(p);
+    bool lacks = p->lacks;
+    for (uint32_t i = 0; i < p->nparts && !lacks; i++)
+        lacks = p->parts[i] && lacks_part(p->parts[i]);
+    return lacks;
+}
+
+/* For other functions and ends: a tangent that is there has all parts, so one that lacks a part is there perhaps. */
+static Presence presence_elsewhere(Place *p) {
+    Presence presence = tangent_presence(p);
+    return presence == PRESENT && lacks_part(p) ? PERHAPS : presence;
+}
+
 static bool is_there(Presence p) { return p == PRESENT || p == PERHAPS; }
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -398,7 +412,7 @@ static Expr *make_call(Way *w, Step *s) {
     Presence *given = mem_new_n(Presence, s->nslots + 1);
     Expr **tangents = mem_new_n(Expr *, s->nslots + 1);
     for (uint32_t i = 0; i < s->nslots; i++) {
-        given[i] = tangent_presence(s->places[i]);
+        given[i] = presence_elsewhere(s->places[i]);
         if (given[i] == UNKNOWN)
             given[i] = ABSENT; /* of this round */
         if (given[i] != ABSENT)
@@ -483,22 +497,12 @@ static void close_arm(const Choice *c) {
         c->wholes.data[k]->arm = NULL;
 }
 
-/* Whether a part of the tuple is an absent cotangent, which other ends may give: `((), ct)`. */
-static bool lacks_part(const Instance *n, const Expr *result) {
-    const Expr *tuple = result->kind == EXPR_VAR ? map_find(&n->tuples, result->var) : NULL;
-    bool lacks = result->kind == EXPR_ZERO;
-    for (uint32_t i = 0; tuple && i < tuple->nargs && !lacks; i++)
-        lacks = lacks_part(n, tuple->args[i]);
-    return lacks;
-}
-
-/* A tangent that is there has all parts, so one that lacks a part is there perhaps. */
+/* Of what leaves an end. */
 static Presence result_presence(Way *w, Expr *result) {
     Place *p = place_of(w->n, result);
     if (p && p->form == PLACE_CLOSURE)
         reverse_lack_data(w->n->program, "an active closure is a result");
-    Presence presence = tangent_presence(p);
-    return presence == PRESENT && lacks_part(w->n, result) ? PERHAPS : presence;
+    return presence_elsewhere(p);
 }
 
 /* The value, and its tangent where others have one. */
