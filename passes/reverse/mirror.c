@@ -207,12 +207,9 @@ static bool choices_are_idle(const Step *s, Map *seen);
 static bool steps_are_idle(Steps *steps, Map *seen) {
     for (size_t i = 0; i < steps->steps.len; i++) {
         const Step *s = steps->steps.data[i];
-        bool calls = s->kind == STEP_CALL && !s->is_custom;
         if (!s->place || s->kind == STEP_PLAIN)
             continue;
-        if (s->kind == STEP_BRANCH ? !choices_are_idle(s, seen)
-            : calls                ? !is_idle(s->instance, seen)
-                                   : true)
+        if (s->kind == STEP_BRANCH ? !choices_are_idle(s, seen) : !is_idle(s->instance, seen))
             return false;
     }
     return steps->end != END_BRANCH || choices_are_idle(steps->branch, seen);
@@ -225,7 +222,8 @@ static bool choices_are_idle(const Step *s, Map *seen) {
     return true;
 }
 
-/* Whether a function, and what it calls, does nothing but find and hand on what is there, as `nth` does. */
+/* Whether a function, and what it calls, does nothing but find and hand on what is there, as `nth` does. NULL: no function is
+ * called. */
 static bool is_idle(Instance *n, Map *seen) {
     return n && (!map_enter(seen, n) || steps_are_idle(n->body, seen));
 }
