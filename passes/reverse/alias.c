@@ -8,12 +8,13 @@
  * fig. 4.1 gives y the cell of x where c holds, and a cell of its own where not. Cotangents must be added to the cell of
  * x in the order in which they come, so they cannot be collected for y and moved to x later. What is added to y is
  * therefore added to the value that it is, and the frame of the branch tells which: it holds the number of the arm. The
- * result of a call is the same: the frame holds the number of the return. Where y is x, no cotangent of y is left when the way
- * back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all ways back
- * are made again. Of a result that is a tuple, or data of a type with one constructor, each part may have two names by itself: `(x, k)` of a loop
- * whose x is used elsewhere, or a record that a loop of no steps gives as it is. What was one value so far is taken apart then.
- * Where data of a type with several constructors have two names, accumulators are cells: Note [Mirrors] in mirror.c. A part may be another name of a part before it, where what both are is not known
- * outside: the second adds to the first.
+ * result of a call is the same: the frame holds the number of the return. Where y is x, no cotangent of y is left when
+ * the way back comes to the branch, which does nothing then. A value of which this is found becomes an Alias, and all
+ * ways back are made again. Of a result that is a tuple, or data of a type with one constructor, each part may have two
+ * names by itself: `(x, k)` of a loop whose x is used elsewhere, or a record that a loop of no steps gives as it is.
+ * What was one value so far is taken apart then. Where data of a type with several constructors have two names,
+ * accumulators are cells: Note [Mirrors] in mirror.c. A part may be another name of a part before it, where what both
+ * are is not known outside: the second adds to the first.
  *
  * What leaves an arm or a function may have two names itself, as y does in `if (d) { y } else { z }` or `fn (x) { …; y }`. There a
  * step (Naming) finds on the way forth which of the values that are known outside it is, as a number that the frame holds: so the
@@ -383,8 +384,8 @@ static bool learn_open(Way *w, const Open *o, Place *p) {
     return true;
 }
 
-/* The cotangent of what has been found to be another name. Who calls a function, or reads what a branch gave, adds to that value, so
- * there is none; a seed has one for each part of the result. */
+/* The cotangent of what has been found to be another name. Who calls a function, or reads what a branch gave, adds to that
+ * value, so there is none; a seed has one for each part of the result. */
 static void add_seed(Way *w, const Leaving *from, Place *p, Expr *ct, Presence presence) {
     if (from->branch || presence == ABSENT)
         return;
