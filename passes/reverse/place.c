@@ -292,6 +292,20 @@ static bool may_lack_parts(const Way *w, const Place *p) {
     return p->form == PLACE_DATA || (p->form == PLACE_TUPLE && w->n->program->grows);
 }
 
+/* Where the block binds it; NULL: it does not. */
+static Expr **find_link(const Block *block, const Expr *v) {
+    for (size_t i = block->links.len; i-- > 0 && v->kind == EXPR_VAR;)
+        if (block->links.data[i]->var == v->var)
+            return &block->links.data[i];
+    return NULL;
+}
+
+/* Whether it is what an operator gives, as the rule of `concatenate` calls `split_like`: a tuple of all its tensors. */
+static bool is_of_operator(const Way *w, const Expr *ct) {
+    Expr **link = find_link(w->block, ct);
+    return link && (*link)->a->kind == EXPR_CALL && (*link)->a->a->kind == EXPR_OP;
+}
+
 /* A part of an accumulator: of one that was just put together the part itself. A tangent that is there has all parts
  * that have one, a cotangent perhaps. */
 static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presence *presence) {
@@ -305,8 +319,11 @@ static Expr *acc_item(Way *w, Expr *acc, uint32_t i, const Place *whole, Presenc
             *presence = PRESENT; /* one that may be absent has not the type of a tensor */
         return acc->args[i];
     }
+    bool is_whole = of == PRESENT && is_of_operator(w, acc);
+    if (is_whole && !w->n->forward)
+        *presence = PRESENT;
     Type *type = *presence == PRESENT ? acc_type(whole->parts[i]) : NULL;
-    if (whole->form == PLACE_TUPLE && of == PRESENT && !may_lack_parts(w, whole)) {
+    if (whole->form == PLACE_TUPLE && of == PRESENT && (is_whole || !may_lack_parts(w, whole))) {
         Expr *proj = expr_proj(acc, (int32_t)i, b_some_type("ct"), w->build.span);
         return way_bind(w, proj, type);
     }
@@ -360,31 +377,13 @@ static bool is_added_by_operator(const Way *w, const Place *p, const Expr *ct) {
            !(ct->kind == EXPR_VAR && map_has(&w->products, ct->var));
 }
 
-/* Where the block binds it; NULL: it does not. */
-static Expr **find_link(const Block *block, const Expr *v) {
-    for (size_t i = block->links.len; i-- > 0 && v->kind == EXPR_VAR;)
-        if (block->links.data[i]->var == v->var)
-            return &block->links.data[i];
-    return NULL;
-}
-
-/* Whether it is what an operator gives, as the rule of `concatenate` calls `split_like`: a tuple of all its tensors. */
-static bool is_of_operator(const Way *w, const Expr *ct) {
-    Expr **link = find_link(w->block, ct);
-    return link && (*link)->a->kind == EXPR_CALL && (*link)->a->a->kind == EXPR_OP;
-}
-
 /* Adds a cotangent to each part by itself, since a value may be two of them; what is absent is not added. */
 static void add_parts(Way *w, Place *p, Expr *ct, Presence presence) {
     if (ct->kind != EXPR_VAR && ct->kind != EXPR_TUPLE)
         ct = way_bind(w, ct, NULL);
-    bool is_whole = presence == PRESENT && is_of_operator(w, ct);
     for (uint32_t i = 0; i < p->nparts; i++) {
         Presence of = presence;
-        Expr *part = NULL;
-        if (p->parts[i])
-            part = is_whole ? way_bind(w, b_proj(&w->build, ct, i), NULL)
-                            : acc_item(w, ct, i, p, &of);
+        Expr *part = p->parts[i] ? acc_item(w, ct, i, p, &of) : NULL;
         if (part && of != ABSENT)
             (of == PRESENT ? acc_add : acc_add_perhaps)(w, p->parts[i], part);
     }
