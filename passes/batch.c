@@ -372,6 +372,19 @@ static bool is_of_derivatives(const Expr *callee) {
     return callee->kind == EXPR_BUILTIN && strncmp(callee->symbol->text, "ad.", 3) == 0;
 }
 
+/* The call with these arguments; NULL where one of them differs from row to row. What made the arguments may have been more
+ * than a value, and is in them no longer. */
+static Expr *call_of_same(const Expr *e, Row *const *in) {
+    Expr *same = expr_copy(e);
+    same->args = mem_new_n(Expr *, (size_t)e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        if (row_depends(in[i]))
+            return NULL;
+        same->args[i] = in[i]->e;
+    }
+    return same;
+}
+
 static Row *batch_call_form(Batch *m, Expr *e) {
     if (e->mode || e->drop)
         return batch_give_up(m, "a derivative that is taken while running", e->span);
@@ -395,12 +408,16 @@ static Row *batch_call_form(Batch *m, Expr *e) {
     Expr *fn = callee && callee->fn ? callee->fn : batch_known_function(m, e->a);
     if (!callee)
         return NULL;
-    if (!fn) {
-        const char *why = e->a->kind == EXPR_VAR ? NULL : why_not_pure(effects_at(m->effects, e));
-        return batch_give_up(m, why ? why : why_unknown(e->a), e->span);
-    }
     Row **in = batch_all(m, e->args, e->nargs);
-    return in ? apply_function(m, fn, in, e->nargs, e->span) : NULL;
+    if (!in)
+        return NULL;
+    if (fn)
+        return apply_function(m, fn, in, e->nargs, e->span);
+    Expr *same = call_of_same(e, in);
+    if (same && !why_not_pure(effects_at(m->effects, same)))
+        return row_same(same, e->type);
+    const char *why = e->a->kind == EXPR_VAR ? NULL : why_not_pure(effects_at(m->effects, e));
+    return batch_give_up(m, why ? why : why_unknown(e->a), e->span);
 }
 
 /* ---- other forms ------------------------------------------------------------------------------- */
