@@ -506,3 +506,88 @@ bool ad_mirror_sum(const BuiltinCall *call, Value *out) {
     *out = ((Ref *)call->args[1].p)->value;
     return true;
 }
+
+/* Whether it is the same cell, or the same mirror with parts. */
+static bool is_same_mirror(Value a, Value b) {
+    bool has_cells = a.tag == VAL_REF || a.tag == VAL_TUPLE || a.tag == VAL_CTOR;
+    return has_cells && a.tag == b.tag && a.p == b.p;
+}
+
+static bool check_depth(const BuiltinCall *call) {
+    bool deep = mem_stack_left() < 64 << 10;
+    if (deep)
+        builtin_fail(call, DIAG_R0605, "this data is nested too deeply");
+    return !deep;
+}
+
+static bool join(const BuiltinCall *call, Value a, Value of_a, Value b, Value of_b, Value *out) {
+    ValueChain chain = {0};
+    for (;;) {
+        uint32_t n = value_count(a), most = value_count(b);
+        n = n > most ? n : most;
+        if (is_unit(a) || is_unit(b) || !n) {
+            bool is_sum = is_number(a) && is_number(b) && !(is_unit(of_a) && is_unit(of_b));
+            *out = value_chain_end(&chain, is_sum       ? ad_new_ref(value_unit())
+                                           : is_unit(a) ? of_b
+                                                        : of_a);
+            return true;
+        }
+        if (!check_depth(call))
+            return false;
+        Value like = a.tag == VAL_CTOR ? a : b, few[8], *parts = n <= 8 ? few : mem_new_n(Value, n);
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (!join(call, leaf_map_item(a, i), leaf_map_item(of_a, i), leaf_map_item(b, i),
+                      leaf_map_item(of_b, i), &parts[i]))
+                return false;
+        a = leaf_map_item(a, n - 1);
+        b = leaf_map_item(b, n - 1);
+        of_a = leaf_map_item(of_a, n - 1);
+        of_b = leaf_map_item(of_b, n - 1);
+        parts[n - 1] = value_unit(); /* until its own is there */
+        value_chain_add(&chain, make_parts(like, parts, n));
+    }
+}
+
+/* Of two accumulators, each with its mirror, that of their sum: a new cell where both are there, else the cell of the one
+ * that is. */
+bool ad_mirror_join(const BuiltinCall *call, Value *out) {
+    const Value *args = call->args;
+    return join(call, args[0], args[1], args[2], args[3], out);
+}
+
+static bool split(const BuiltinCall *call, Value sum, Value a, Value b) {
+    for (;;) {
+        uint32_t n = value_count(sum);
+        if (is_same_mirror(sum, a) || is_same_mirror(sum, b))
+            return true;
+        if (sum.tag == VAL_REF)
+            return move_cell(call, sum, a) && move_cell(call, sum, b);
+        if (!n)
+            return true;
+        if (!check_depth(call))
+            return false;
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (!split(call, leaf_map_item(sum, i), leaf_map_item(a, i), leaf_map_item(b, i)))
+                return false;
+        sum = leaf_map_item(sum, n - 1);
+        a = leaf_map_item(a, n - 1);
+        b = leaf_map_item(b, n - 1);
+    }
+}
+
+/* Adds what is in the new cells of `ad.mirror_join`, the first argument, to those of the two others. */
+bool ad_mirror_split(const BuiltinCall *call, Value *out) {
+    *out = value_unit();
+    return split(call, call->args[0], call->args[1], call->args[2]);
+}
+
+/* Of (mirror of an accumulator, i, mirror of part i): the first one with that part, which may stand behind all others. */
+bool ad_mirror_with_part(const BuiltinCall *call, Value *out) {
+    Value of = call->args[0];
+    uint32_t n = value_count(of), i = (uint32_t)call->args[1].i, len = i < n ? n : i + 1;
+    Value few[8], *parts = len <= 8 ? few : mem_new_n(Value, len);
+    for (uint32_t k = 0; k < len; k++)
+        parts[k] = k == i ? call->args[2] : leaf_map_item(of, k);
+    *out = make_parts(of, parts, len);
+    return true;
+}

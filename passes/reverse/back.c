@@ -571,8 +571,8 @@ static bool move_stored(Way *w, const Step *s, Presence presence) {
 /* Goes back through what takes no cotangent, as it is in cells already; false of other steps. */
 static bool goes_back_by_cells(Way *w, Step *s) {
     bool is_call = s->kind == STEP_CALL && !s->is_custom;
-    if (cells_is_own(s->e))
-        return mirror_way_own(w, s);
+    if (mirror_way_builtin(w, s))
+        return true;
     if (is_call || s->kind == STEP_BRANCH)
         way_step(w, s, absent_value(w));
     return is_call || s->kind == STEP_BRANCH;
@@ -590,8 +590,8 @@ void way_steps(Way *w, Steps *steps) {
         Presence presence = acc_presence(s->place);
         if (presence == ABSENT)
             continue;
-        if ((!mirrors && cells_is_own(s->e) && move_stored(w, s, presence)) ||
-            move_part(w, s, presence))
+        if (!mirrors &&
+            ((cells_is_own(s->e) && move_stored(w, s, presence)) || move_part(w, s, presence)))
             continue;
         Expr *ct = settled(w, s->place);
         acc_set(w, s->place, NULL, ABSENT);

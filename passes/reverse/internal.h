@@ -76,6 +76,7 @@ typedef struct Place {
     VEC(Alias) aliases;
     VEC(PartRead) reads; /* of what is no tuple as far as is known: of a frame */
     bool is_own;         /* LEAF: it is no other name in the code that is being made */
+    bool is_tensor;      /* LEAF: an operator gives it, whose type may say less */
     uint32_t leaf;       /* it is the one before this of its instance's leaves; 0: of none */
     Presence presence;   /* LEAF: of the accumulator, while the way back is made: acc_put */
     Expr *acc;

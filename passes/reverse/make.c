@@ -379,6 +379,7 @@ void forward_steps(Instance *n, Steps *steps, const Map *needed, Block *into) {
             continue;
         if (s->kind == STEP_PLAIN || s->kind == STEP_OPERATOR || s->kind == STEP_BUILTIN) {
             bool identity = s->e->kind == EXPR_CALL && step_is_identity(n, s);
+            mirror_before_step(n, s, into);
             emit_let(into, s->var, identity ? s->e->args[0] : s->e, s->rec);
             mirror_step(n, s, into);
             continue;

@@ -24,7 +24,15 @@
  *
  * This costs a cell for each tensor in data and each argument, where a tape costs a closure for each operator. What is made writes,
  * so that no derivative can follow it: under another derivative the function keeps its tape, and so it does where it calls
- * what `checkpoint` gave or takes a derivative. */
+ * what `checkpoint` gave.
+ *
+ * Note [Mirrors of sums]. In a derivative of a derivative, frames and cotangents are data, too: what the second one's frames hold are
+ * names of what the first one's hold, so that a third one finds two names of a value in two chains of frames. A part that made code
+ * reads, `k.2` or `ad.item(ct, 1)`, has the mirror of that part. A sum of cotangents that may be absent is, where one of them is,
+ * the other one, with its mirror; where both are there, a new value, whose cell is added to both on the way back:
+ *
+ *   let ct = ad.add(a, b)              let m = ad.mirror_join(a, ma, b, mb); …       back:  ad.mirror_split(m, ma, mb)
+ *   let ct = ad.add_part(acc, i, b)    the same of part i, and the other parts have the mirrors that they had */
 #include "passes/reverse/mirror.h"
 
 #include "passes/cells.h"
@@ -42,7 +50,7 @@ static void give(Place *p, Steps *where) {
 }
 
 static bool is_tensor(const Place *p) {
-    return p->form == PLACE_LEAF && type_resolve(p->type)->tag == TY_TENSOR;
+    return p->form == PLACE_LEAF && (p->is_tensor || type_resolve(p->type)->tag == TY_TENSOR);
 }
 
 /* Gives one to a value that leaves its steps. */
@@ -63,6 +71,35 @@ static void demand(Instance *n, Place *p) {
 static void demand_slots(Instance *n, const Step *call) {
     for (uint32_t i = 0; i < call->nslots; i++)
         demand(n, call->places[i]);
+}
+
+static bool reads_part(const Expr *e) {
+    return e->kind == EXPR_PROJ || expr_calls_builtin(e, "ad.item");
+}
+
+static bool adds_part(const Expr *e) { return expr_calls_builtin(e, "ad.add_part"); }
+
+/* Whether a step adds what may be absent, or have parts: Note [Mirrors of sums]. */
+static bool joins(const Step *s) {
+    return adds_part(s->e) || (expr_calls_builtin(s->e, "ad.add") && !is_tensor(s->place));
+}
+
+static void demand_atom(Instance *n, const Expr *atom) { demand(n, place_of(n, atom)); }
+
+static void find_in_builtin(Instance *n, const Step *s, Steps *steps) {
+    const Expr *e = s->e;
+    const Place *of = cells_is_own(e) ? place_of(n, e->args[0]) : NULL;
+    if (reads_part(e)) {
+        demand_atom(n, e->kind == EXPR_PROJ ? e->a : e->args[0]);
+    } else if (joins(s)) {
+        demand_atom(n, e->args[0]);
+        demand_atom(n, e->args[e->nargs - 1]);
+    } else if (!of) { /* numbers: it has accumulators, as an operator has */
+        return;
+    } else if (!is_tensor(of)) {
+        demand_atom(n, e->args[0]);
+    }
+    give(s->place, steps);
 }
 
 static void find_in_steps(Instance *n, Steps *steps);
@@ -96,14 +133,7 @@ static void find_in_steps(Instance *n, Steps *steps) {
             s->instance = instance_get(n->program, s->callee, s->known, s->active, s->shared,
                                        s->nslots, &s->slots);
         } else if (s->kind == STEP_BUILTIN) {
-            if (!cells_is_own(s->e)) {
-                reverse_refuse(n->program, "a derivative inside reads what has two names");
-                return;
-            }
-            Place *of = place_of(n, s->e->args[0]);
-            if (of && !is_tensor(of))
-                demand(n, of);
-            give(s->place, steps);
+            find_in_builtin(n, s, steps);
         }
     }
     if (steps->end == END_LOOP)
@@ -177,17 +207,59 @@ void mirror_take(const Step *s, Expr *pair, Block *into) {
     mirror_bind_parts(s->place, into);
 }
 
+/* Part i of an atom, or of a mirror. */
+static Expr *item(const Build *b, Expr *of, Expr *i) {
+    return b_builtin(b, "ad.item", of, i, NULL);
+}
+
+static Expr *join(Instance *n, const Build *b, Expr *one, Expr *of_one, Expr *other) {
+    return b_builtin(b, "ad.mirror_join", one, of_one, other, mirror_of(n, b, other), NULL);
+}
+
+/* The mirror of a part that is read, or of a sum of what may be absent; NULL of other steps. */
+static Expr *mirror_of_parts(Instance *n, const Step *s, Block *into) {
+    const Build *b = into->b;
+    Expr *e = s->e;
+    if (e->kind == EXPR_PROJ)
+        return item(b, mirror_of(n, b, e->a), expr_int(e->index, DT_I32, b->span));
+    if (reads_part(e))
+        return item(b, mirror_of(n, b, e->args[0]), e->args[1]);
+    if (!joins(s))
+        return NULL;
+    Expr *of = mirror_of(n, b, e->args[0]);
+    if (!adds_part(e))
+        return join(n, b, e->args[0], of, e->args[1]);
+    of = block_let(into, "m", of);
+    Expr *before = block_let(into, "part", item(b, e->args[0], e->args[1]));
+    Expr *of_before = block_let(into, "m", item(b, of, e->args[1]));
+    Expr *part = block_let(into, "m", join(n, b, before, of_before, e->args[2]));
+    return b_builtin(b, "ad.mirror_with_part", of, e->args[1], part, NULL);
+}
+
+static void bind_mirror(Place *p, Expr *made, Block *into) {
+    emit_let(into, p->mirror, made, false);
+    mirror_bind_parts(p, into);
+}
+
+void mirror_before_step(Instance *n, const Step *s, Block *into) {
+    Expr *made = s->kind == STEP_BUILTIN && s->place->mirror ? mirror_of_parts(n, s, into) : NULL;
+    if (made)
+        bind_mirror(s->place, made, into);
+}
+
 void mirror_step(Instance *n, const Step *s, Block *into) {
     Place *p = s->place, *of = NULL;
     if (!p || !p->mirror || s->kind == STEP_PLAIN)
         return;
-    if (s->kind == STEP_BUILTIN)
+    if (s->kind == STEP_BUILTIN && (reads_part(s->e) || joins(s)))
+        return; /* it is there */
+    if (cells_is_own(s->e))
         of = place_of(n, s->e->args[0]);
-    Expr *made = of && !is_tensor(of)
-                     ? b_builtin(into->b, "ad.mirror_own", mirror_of_place(into->b, of), NULL)
-                     : b_builtin(into->b, "ad.mirror", b_ref(into->b, s->var), NULL);
-    emit_let(into, p->mirror, made, false);
-    mirror_bind_parts(p, into);
+    bind_mirror(p,
+                of && !is_tensor(of)
+                    ? b_builtin(into->b, "ad.mirror_own", mirror_of_place(into->b, of), NULL)
+                    : b_builtin(into->b, "ad.mirror", b_ref(into->b, s->var), NULL),
+                into);
 }
 
 void mirror_enter(const Choice *c, Block *into) {
@@ -240,8 +312,26 @@ void mirror_way_call(Way *w, const Step *s, Expr *ct) {
     block_do(w->block, call);
 }
 
-bool mirror_way_own(Way *w, const Step *s) {
-    const Place *of = place_of(w->n, s->e->args[0]);
+static void way_join(Way *w, const Step *s) {
+    const Build *b = &w->build;
+    const Expr *e = s->e;
+    Expr *sum = b_ref(b, s->place->mirror), *one = mirror_of(w->n, b, e->args[0]);
+    Expr *other = mirror_of(w->n, b, e->args[e->nargs - 1]);
+    if (adds_part(e)) {
+        sum = block_let(w->block, "m", item(b, sum, e->args[1]));
+        one = block_let(w->block, "m", item(b, one, e->args[1]));
+    }
+    block_do(w->block, b_builtin(b, "ad.mirror_split", sum, one, other, NULL));
+}
+
+bool mirror_way_builtin(Way *w, const Step *s) {
+    if (s->kind != STEP_BUILTIN || reads_part(s->e))
+        return s->kind == STEP_BUILTIN;
+    if (joins(s)) {
+        way_join(w, s);
+        return true;
+    }
+    const Place *of = cells_is_own(s->e) ? place_of(w->n, s->e->args[0]) : NULL;
     if (!of || (is_tensor(of) && !of->mirror))
         return false;
     block_do(w->block, b_builtin(&w->build, "ad.mirror_move", b_ref(&w->build, s->place->mirror),

@@ -17,13 +17,16 @@ Expr *mirror_pair(Instance *n, const Build *b, Expr *atom);
 void mirror_take(const Step *s, Expr *pair, Block *into);
 /* Binds the mirrors of the parts of a place, whose own is bound. */
 void mirror_bind_parts(const Place *p, Block *into);
-/* Binds the mirror of what a step gives that is no call of an instance and no branch. */
+/* Binds the mirror of what a step gives that is no call of an instance and no branch: before the step where that adds to
+ * what it reads in place, else behind it. */
+void mirror_before_step(Instance *n, const Step *s, Block *into);
 void mirror_step(Instance *n, const Step *s, Block *into);
 /* Binds those of what the pattern of an arm takes apart. */
 void mirror_enter(const Choice *c, Block *into);
 /* The way back of a call of an instance. ct: absent. */
 void mirror_way_call(Way *w, const Step *s, Expr *ct);
-/* The way back of `ad.own` of a value that has a mirror; false where it is added like any other. */
-bool mirror_way_own(Way *w, const Step *s);
+/* The way back of a builtin by the mirrors of what it reads; false where its cotangent is added as that of an operator is, and
+ * of other steps. */
+bool mirror_way_builtin(Way *w, const Step *s);
 
 #endif

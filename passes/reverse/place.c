@@ -58,6 +58,9 @@ static void take_reads(Instance *n, Place *p) {
     vec_clear(&p->reads);
 }
 
+/* A tangent is added to nothing, and what has cells has those of the part that was read. */
+static bool gathers_reads(const Instance *n) { return !n->forward && !n->program->mirrors; }
+
 void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
     if (p->form != PLACE_LEAF)
         return;
@@ -69,7 +72,7 @@ void place_make_tuple(Instance *n, Place *p, uint32_t nparts) {
         p->parts[i] = place_part(n, p, part);
         p->parts[i]->home = p->home;
     }
-    if (!n->forward) /* a tangent is added to nothing */
+    if (gathers_reads(n))
         take_reads(n, p);
 }
 
@@ -88,7 +91,7 @@ static void make_fields(Instance *n, Place *p, const Place *whole, Ctor *ctor) {
         p->parts[i] = place_part(n, whole, t);
         p->parts[i]->home = p->home; /* NULL in an arm, outside of which it is not known */
     }
-    if (!n->forward)
+    if (gathers_reads(n))
         take_reads(n, p);
 }
 

@@ -227,6 +227,7 @@ static Expr *read_operator(Reader *r, Expr *e) {
     Step *s = vec_last(&r->steps->steps);
     s->kind = STEP_OPERATOR;
     s->place = place_new(r->n, e->type);
+    s->place->is_tensor = op->pattern < OP_TUPLE && !op->tuple && !op->by_attr;
     name_place(r, v->var, s->place, NULL);
     return v;
 }
