@@ -81,10 +81,12 @@ static Row *part_of(Batch *m, const Row *r, uint32_t i) {
     return row_same(expr_proj(r->e, i, t->args[i], m->b.span), t->args[i]);
 }
 
-Row *row_like(const Row *like, Row **parts, uint32_t n) {
+Row *row_like(Batch *m, const Row *like, Row **parts, uint32_t n) {
+    if (!like->ctor)
+        return batch_tuple_of(m, parts, n);
     Row *r = row_tuple(parts, n);
     r->ctor = like->ctor;
-    r->type = like->ctor ? like->type : r->type;
+    r->type = like->type;
     return r;
 }
 

@@ -33,7 +33,7 @@ Row *batch_choose(Batch *m, const Row *c, Row *a, Row *b, Span span) {
         Row **parts = mem_new_n(Row *, (size_t)x->nparts + 1);
         for (uint32_t i = 0; i < x->nparts; i++)
             parts[i] = batch_choose(m, c, x->parts[i], y->parts[i], span);
-        return row_like(x, parts, x->nparts);
+        return row_like(m, x, parts, x->nparts);
     }
     Type *t = type_resolve(a->type);
     bool are_tensors = t->tag == TY_TENSOR && a->e && b->e && type_is_closed(a->type) &&
@@ -72,11 +72,11 @@ static Row *open_wholly(Batch *m, Row *r) {
     Row **parts = mem_new_n(Row *, (size_t)open->nparts + 1);
     for (uint32_t i = 0; i < open->nparts; i++)
         parts[i] = open_wholly(m, open->parts[i]);
-    return row_like(open, parts, open->nparts);
+    return row_like(m, open, parts, open->nparts);
 }
 
 /* What all rows have in common, with the rows where one of them has; NULL where they have not one form. */
-static Row *common_form(Row *const *open, uint32_t n) {
+static Row *common_form(Batch *m, Row *const *open, uint32_t n) {
     const Row *first = open[0];
     if (first->parts) {
         Row **parts = mem_new_n(Row *, (size_t)first->nparts + 1), **column = mem_new_n(Row *, n);
@@ -86,10 +86,10 @@ static Row *common_form(Row *const *open, uint32_t n) {
         for (uint32_t i = 0; i < first->nparts; i++) {
             for (uint32_t k = 0; k < n; k++)
                 column[k] = open[k]->parts[i];
-            if (!(parts[i] = common_form(column, n)))
+            if (!(parts[i] = common_form(m, column, n)))
                 return NULL;
         }
-        return row_like(first, parts, first->nparts);
+        return row_like(m, first, parts, first->nparts);
     }
     Row *common = row_same(first->e, first->type);
     for (uint32_t k = 0; k < n; k++) {
@@ -116,7 +116,7 @@ static Row *enter_result(Batch *m, Expr *e, const Row *form) {
     for (uint32_t i = 0; i < form->nparts; i++)
         parts[i] = enter_result(m, b_proj(&m->b, e, i), form->parts[i]);
     if (form->parts)
-        return row_like(form, parts, form->nparts);
+        return row_like(m, form, parts, form->nparts);
     Row *r = row_same(e, form->type);
     r->has_rows = form->has_rows;
     return r;
@@ -130,7 +130,7 @@ Row *batch_join(Batch *m, Row *const *rows, Block *blocks, uint32_t n, Span span
         m->block = &blocks[i];
         open[i] = open_wholly(m, rows[i]);
     }
-    Row *form = common_form(open, n);
+    Row *form = common_form(m, open, n);
     Expr **values = mem_new_n(Expr *, n);
     bool ok = form != NULL;
     for (uint32_t i = 0; i < n && ok; i++) {

@@ -133,7 +133,7 @@ Row *batch_update(Batch *m, Expr *e) {
         if (at < 0 || !(parts[at] = batch_expr(m, e->args[i])))
             return give_up(m, e);
     }
-    Row *r = row_like(open, parts, open->nparts);
+    Row *r = row_like(m, open, parts, open->nparts);
     r->type = e->type;
     return r;
 }

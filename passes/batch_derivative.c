@@ -29,7 +29,7 @@ static Row *fill(Batch *m, const Row *x, const Op *op, const Expr *call) {
         for (uint32_t i = 0; i < open->nparts; i++)
             if (!(parts[i] = fill(m, open->parts[i], op, call)))
                 return NULL;
-        return row_like(open, parts, open->nparts);
+        return row_like(m, open, parts, open->nparts);
     }
     if (t->tag != TY_TENSOR && t->tag != TY_STRING)
         return give_up(m, call);
@@ -74,7 +74,7 @@ static Row *make_dense(Batch *m, const Row *x, const Row *ct, const Expr *call) 
         if (!(parts[i] = make_dense(m, open->parts[i], of, call)))
             return NULL;
     }
-    return row_like(open, parts, open->nparts);
+    return row_like(m, open, parts, open->nparts);
 }
 
 static Row *add(Batch *m, const Row *a, const Row *b, const Expr *call) {
@@ -97,7 +97,7 @@ static Row *add(Batch *m, const Row *a, const Row *b, const Expr *call) {
             if (!(parts[i] = add(m, l, r, call)))
                 return NULL;
         }
-        return row_like(x, parts, n);
+        return row_like(m, x, parts, n);
     }
     if (t->tag != TY_TENSOR || u->tag != TY_TENSOR)
         return give_up(m, call);
@@ -126,7 +126,7 @@ static Row *add_part(Batch *m, Row **in, const Expr *call) {
             return give_up(m, call);
     }
     parts[at] = add(m, parts[at], in[2], call);
-    return parts[at] ? row_tuple(parts, len) : NULL;
+    return parts[at] ? batch_tuple_of(m, parts, len) : NULL;
 }
 
 /* The same of all rows, which changes the accumulator in place where that ends here; NULL where that is not what it does of

@@ -71,7 +71,7 @@ Row *row_part(Batch *m, const Row *r, uint32_t i);
 /* The same value with its parts, where it is a tuple or data of a known constructor, or the only one of its type; NULL otherwise. */
 Row *row_open(Batch *m, const Row *r);
 /* A tuple, or what `like` has been made by, of other parts. */
-Row *row_like(const Row *like, Row **parts, uint32_t n);
+Row *row_like(Batch *m, const Row *like, Row **parts, uint32_t n);
 
 /* batch_choice.c. What a value of two forms is in the branch that is gone through. */
 Row *batch_assume(const Batch *m, const Row *r);

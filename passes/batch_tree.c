@@ -73,7 +73,7 @@ static Row *refill(Batch *m, const Row *x, const Row **rest) {
     for (uint32_t i = 0; i < open->nparts; i++)
         if (!(parts[i] = refill(m, open->parts[i], rest)))
             return NULL;
-    return row_like(open, parts, open->nparts);
+    return row_like(m, open, parts, open->nparts);
 }
 
 bool batch_is_tree(const Expr *callee) {
