@@ -111,7 +111,7 @@ void way_choose(Way *w, const Arms *arms) {
         all = all ? b_if(&w->build, arms->tests[i], value, all) : value;
     }
     if (all->kind == EXPR_IF)
-        all->type = changed.len ? b_some_type("ct") : type_unit();
+        all->type = changed.len || writes ? b_some_type("ct") : type_unit();
     if (!changed.len) {
         block_do(w->block, all);
         return;

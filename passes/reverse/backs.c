@@ -166,7 +166,10 @@ Type *outline_type(const Instance *n, const char *text, Type *const *slots) {
     return types.len == 1 ? types.data[0] : type_tuple(types.data, (uint32_t)types.len);
 }
 
-Type *back_type(Back *k) { return outline_type(k->of, back_out(k), NULL); }
+/* What adds to cells is read again as if it gave something, where a derivative follows it. */
+Type *back_type(Back *k) {
+    return k->of->program->mirrors ? b_some_type("ct") : outline_type(k->of, back_out(k), NULL);
+}
 
 Results back_results(Block *block, const char *out, Expr *value) {
     return (Results){block, out, value, outline_count(out), 0};

@@ -7,7 +7,7 @@
  * be made for nobody, and `dce` cannot take it out again, since operators whose sizes are not known count as ones that
  * may fail. So the steps of a function are gone through from its end, where the result is read, to its beginning. A call
  * reads the tangents of all its arguments: which of them its function reads is not asked. */
-#include "passes/reverse/internal.h"
+#include "passes/reverse/mirror.h"
 
 static void read_place(Map *read, Place *p) {
     if (!p || map_has(read, p))
@@ -53,7 +53,10 @@ static void find_in_choice(Instance *n, const Choice *c) {
 }
 
 static void find_in_step(Instance *n, const Step *s) {
-    if (!tangent_is_read(&n->read, s->place))
+    bool touches = step_touches_cells(n, s);
+    if (touches)
+        read_place(&n->read, s->place);
+    if (!touches && !tangent_is_read(&n->read, s->place))
         return;
     switch (s->kind) {
     case STEP_PLAIN: return;

@@ -145,11 +145,7 @@ typedef struct Choice { /* an arm of a match or a side of an `if` */
     VarVec saved; /* of the variables defined in it, those that its way back reads */
 } Choice;
 
-/* Two values that are not one where the step runs: twice.c. */
-typedef struct Apart {
-    Place *one, *other;
-    const struct Apart *next;
-} Apart;
+typedef struct Apart Apart; /* twice.h */
 
 typedef struct Step {
     StepKind kind;
@@ -297,6 +293,8 @@ typedef struct Program {
     Map typed;            /* Symbol -> EXPR_FN: Note [Functions of any record] in known.c */
     Map made;             /* what was made while reading: rows.c */
     Map rows;             /* EXPR_FN -> whether it leads to a vmap */
+    Map cells;            /* EXPR_FN -> whether it leads to code with mirrors */
+    bool has_cells;       /* and whether one was read that does */
     Functions *functions;
     bool prepares;
     bool mirrors;        /* accumulators are cells: Note [Mirrors] in mirror.c */
@@ -444,6 +442,8 @@ bool derivative_is_known(Reader *r, Expr *e);
 Expr *read_derivative(Reader *r, Expr *e);
 /* Reads a call of `ad.…`, whose arguments are atoms; false where it is none that derivatives as code contain. */
 bool read_builtin(Reader *r, Expr *call, bool active, Expr **v);
+/* A step of its own with the value of e: what made code does with accumulators. */
+Expr *add_linear(Reader *r, Expr *e);
 /* v is part i of `whole`, a tuple whose length is not known: of a frame. */
 Expr *read_unknown_part(Reader *r, Expr *v, Place *whole, uint32_t i);
 /* ---- rows.c: Note [Rows of known functions] ---- */

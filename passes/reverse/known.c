@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are known where they are called, and what a step may do that is not differentiated. */
-#include "passes/reverse/internal.h"
+#include "passes/reverse/mirror.h"
 #include "passes/subst.h"
 
 #include <string.h>
@@ -271,10 +271,11 @@ Known *known_of(Reader *r, Expr *atom) {
 typedef struct Care {
     Reader *r;
     Map seen;
+    VEC(Global *) clean; /* needs none, if what calls it needs none */
     bool found;
 } Care;
 
-static bool global_is_tame(Reader *r, Global *g);
+static void find_care_of(Care *c, Global *g);
 
 /* Whether a function is in a value of that type, or in what it refers to. */
 static bool holds_function(Type *t) {
@@ -298,13 +299,13 @@ static void find_care(void *ctx, Expr *e) {
     for (; !c->found && map_enter(&c->seen, e); e = e->body) {
         c->r->p->work++;
         pass_visit(c->r->p->ctx);
-        if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop)
+        if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop || is_of_mirrors(e))
             c->found = true;
         if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP) {
             c->found |= type_may_hold_float(e->type) &&
                         !env_find_rule(c->r->p->ctx->env, e->a->op, RULE_DERIVATIVE);
         } else if (e->kind == EXPR_GLOBAL && is_function(e->global)) {
-            c->found |= !global_is_tame(c->r, e->global);
+            find_care_of(c, e->global);
         } else if (e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_LET) {
             c->found |= holds_function(e->type);
         }
@@ -316,17 +317,19 @@ static void find_care(void *ctx, Expr *e) {
     }
 }
 
-static bool global_is_tame(Reader *r, Global *g) {
-    void *known = map_find(&r->p->tame, g);
-    if (known)
-        return known == (void *)g;
-    map_set(&r->p->tame, g, g); /* a call of itself adds nothing */
-    use_global(r->p, g);
-    Care c = {.r = r};
-    find_care(&c, g->value);
-    if (c.found)
-        map_set(&r->p->tame, g, r->p);
-    return !c.found;
+static void find_care_of(Care *c, Global *g) {
+    Program *p = c->r->p;
+    void *known = map_find(&p->tame, g);
+    if (known || !map_enter(&c->seen, g)) { /* a call of itself adds nothing */
+        c->found |= known == (void *)p;
+        return;
+    }
+    use_global(p, g);
+    find_care(c, g->value);
+    if (c->found)
+        map_set(&p->tame, g, p);
+    else
+        vec_push(&c->clean, g);
 }
 
 /* The same of a function and of all that it captured. */
@@ -355,6 +358,8 @@ bool is_tame(Reader *r, Expr *e) {
         else
             c.found = type_holds_code(vars.data[i]->type);
     }
+    for (size_t i = 0; i < c.clean.len && !c.found; i++)
+        map_set(&r->p->tame, c.clean.data[i], c.clean.data[i]);
     return !c.found;
 }
 
@@ -388,7 +393,46 @@ static void add_size(void *ctx, Expr *e) {
     s->deep |= s->sum > 1u << 30; /* a shared node counts wherever it stands */
 }
 
-/* Whether an active value is named in e. Nested forms are asked one in the other, so what that takes is counted. */
+typedef struct Lead {
+    const Map *known;
+    Map seen; /* EXPR_FN */
+    bool (*is)(const Expr *e);
+} Lead;
+
+static bool leads(Lead *l, Expr *fn);
+
+static bool is_lead(void *l, const Expr *e) {
+    bool is_def = e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF && e->global->value;
+    return ((Lead *)l)->is(e) ||
+           (is_def && e->global->value->kind == EXPR_FN && leads(l, e->global->value));
+}
+
+static bool leads(Lead *l, Expr *fn) {
+    void *found = map_find(l->known, fn);
+    if (found || !map_enter(&l->seen, fn))
+        return found == (void *)fn;
+    return mem_stack_left() >= SPARE_STACK && expr_any(fn, is_lead, l);
+}
+
+bool code_leads_to(Map *known, Expr *fn, bool (*is)(const Expr *e)) {
+    Lead l = {.known = known, .is = is};
+    bool found = leads(&l, fn);
+    const void *other;
+    void *value;
+    if (found)
+        map_set(known, fn, fn);
+    for (size_t i = 0; !found && map_next(&l.seen, &i, &other, &value);)
+        map_set(known, other, known);
+    return found;
+}
+
+static bool is_mirror_call(void *ctx, const Expr *e) {
+    (void)ctx;
+    return is_of_mirrors(e);
+}
+
+/* Whether an active value is named in e, or cells are made there, which are active. Nested forms are asked one in the other, so what
+ * that takes is counted. */
 bool mentions_active(Reader *r, Expr *e) {
     Size s = {&r->p->sizes, 0, false};
     add_size(&s, e);
@@ -402,7 +446,7 @@ bool mentions_active(Reader *r, Expr *e) {
     for (size_t i = 0; i < vars.len; i++)
         if (map_has(&r->n->places, vars.data[i]))
             return true;
-    return false;
+    return r->p->has_cells && expr_any(e, is_mirror_call, NULL);
 }
 
 /* A function literal that captured nothing is called as a definition is: no closure is asked for its code. */

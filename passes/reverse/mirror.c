@@ -37,6 +37,59 @@
 
 #include "passes/cells.h"
 
+#include <string.h>
+
+/* ---- what was made, read again ------------------------------------------------------------------- */
+
+bool is_of_mirrors(const Expr *e) {
+    static const char name[] = "ad.mirror";
+    return e->kind == EXPR_CALL && e->a->kind == EXPR_BUILTIN &&
+           strncmp(e->a->symbol->text, name, sizeof name - 1) == 0;
+}
+
+void note_mirrors(Program *p, Expr *fn) {
+    p->has_cells = p->has_cells || code_leads_to(&p->cells, fn, is_of_mirrors);
+}
+
+Expr *read_mirror_call(Reader *r, Expr *call) {
+    if (!r->n->forward)
+        reverse_refuse(r->p, "no derivative follows the cells of data with two names");
+    if (!type_is_unit(call->type))
+        return add_linear(r, call);
+    add_step(r, STEP_BUILTIN, NULL, call);
+    return expr_unit(call->span);
+}
+
+static bool choices_touch_cells(Instance *n, const Step *s);
+
+static bool steps_touch_cells(Instance *n, const Steps *steps) {
+    for (size_t i = 0; i < steps->steps.len; i++)
+        if (step_touches_cells(n, steps->steps.data[i]))
+            return true;
+    return steps->end == END_BRANCH && choices_touch_cells(n, steps->branch);
+}
+
+static bool choices_touch_cells(Instance *n, const Step *s) {
+    for (uint32_t i = 0; i < s->nchoices; i++)
+        if (steps_touch_cells(n, s->choices[i].steps))
+            return true;
+    return false;
+}
+
+bool step_touches_cells(Instance *n, const Step *s) {
+    Program *p = n->program;
+    if (!p->has_cells)
+        return false;
+    switch (s->kind) {
+    case STEP_PLAIN:
+    case STEP_OPERATOR: return false;
+    case STEP_BUILTIN: return !s->place;
+    case STEP_CALL: return s->callee && code_leads_to(&p->cells, s->callee->fn, is_of_mirrors);
+    case STEP_BRANCH: return choices_touch_cells(n, s);
+    }
+    return false;
+}
+
 /* ---- which places have one --------------------------------------------------------------------- */
 
 /* Gives one to a place that came as a whole, and with it to its parts. */
@@ -308,7 +361,7 @@ void mirror_way_call(Way *w, const Step *s, Expr *ct) {
     const char *out;
     CallOfBack of = {.frame = b_ref(&w->build, s->frame), .call = s->e};
     Expr *call = back_call(w, s->instance, s->places, &of, ct, &out);
-    call->type = type_unit();
+    call->type = b_some_type("ct"); /* so that it is read again where a derivative follows it */
     block_do(w->block, call);
 }
 

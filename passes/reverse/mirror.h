@@ -5,6 +5,14 @@
 
 #include "passes/reverse/internal.h"
 
+/* Whether it is a call of `ad.mirror…`. */
+bool is_of_mirrors(const Expr *e);
+/* Before a function is read. */
+void note_mirrors(Program *p, Expr *fn);
+/* Reads such a call, whose arguments are atoms. */
+Expr *read_mirror_call(Reader *r, Expr *call);
+/* Whether a step adds to cells, or may. */
+bool step_touches_cells(Instance *n, const Step *s);
 /* Gives the places of a function that was read variables for their mirrors. */
 void mirrors_find(Instance *n);
 /* The mirror of the value of an atom; absent where that is a constant. */

@@ -12,7 +12,7 @@
  * builtins are steps of their own, STEP_BUILTIN, whose tangent and way back stand here. A frame is a tuple of which
  * nothing is known but which part is read; so its accumulator is a tuple that grows (ad.add_part). */
 #include "passes/inline.h"
-#include "passes/reverse/internal.h"
+#include "passes/reverse/mirror.h"
 #include "passes/subst.h"
 
 #include <string.h>
@@ -180,6 +180,7 @@ Expr *inline_made(Reader *r, Expr *call) {
         return NULL;
     if (!fn_is_straight(k->fn) && !call_makes_function(call))
         return NULL;
+    note_mirrors(r->p, k->fn);
     Expr *body = body_of_call(k->fn, call);
     function_note_copies(r, k->fn, body);
     return body;
@@ -234,7 +235,7 @@ Expr *known_arm(const Instance *n, const Expr *e) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static Expr *add_linear(Reader *r, Expr *e) {
+Expr *add_linear(Reader *r, Expr *e) {
     Expr *v = add_plain(r, "v", e);
     Step *s = vec_last(&r->steps->steps);
     s->kind = STEP_BUILTIN;
@@ -289,15 +290,21 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     return true;
 }
 
-enum { LINEAR_MOST = 3 };
+enum { LINEAR_MOST = 4 };
 /* The accumulators or cotangents among the first LINEAR_MOST arguments of a builtin that is linear in them: a bit each. */
 static uint32_t linear_args(const Expr *call) {
     static const struct {
         const char *name;
         uint32_t args;
-    } table[] = {{"ad.add", 3},   {"ad.add_index", 5}, {"ad.add_part", 5},
-                 {"ad.dense", 2}, {"ad.fit", 2},       {"ad.item", 1},
-                 {"ad.own", 1},   {"ad.settle", 1},    {"ad.settle_parts", 1}};
+    } table[] = {{"ad.add", 3},         {"ad.add_index", 5},
+                 {"ad.add_part", 5},    {"ad.dense", 2},
+                 {"ad.fit", 2},         {"ad.item", 1},
+                 {"ad.mirror_add", 3},  {"ad.mirror_join", 10},
+                 {"ad.mirror_move", 3}, {"ad.mirror_own", 1},
+                 {"ad.mirror_put", 3},  {"ad.mirror_split", 7},
+                 {"ad.mirror_sum", 2},  {"ad.mirror_with_part", 5},
+                 {"ad.own", 1},         {"ad.settle", 1},
+                 {"ad.settle_parts", 1}};
     if (call->kind == EXPR_PROJ)
         return 1;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -350,6 +357,10 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         *v = add_plain(r, "v", call);
         return true;
     }
+    if (is_of_mirrors(call) && (r->n->forward || active)) {
+        *v = read_mirror_call(r, call);
+        return true;
+    }
     if (!active)
         return false;
     if (expr_calls_builtin(call, "vmap.plan")) {
@@ -357,8 +368,6 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
             return true;
         reverse_refuse(r->p, "`vmap` finds code for all rows when it runs");
     }
-    if (expr_calls_builtin(call, "ad.mirror"))
-        reverse_refuse(r->p, "no derivative follows the cells of data with two names");
     if (expr_calls_builtin(call, "ad.ones") || expr_calls_builtin(call, "ad.zeros")) {
         *v = add_plain(r, "v", call);
         return true;
@@ -410,8 +419,41 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
     return b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs);
 }
 
+/* Cells of tangents stand beside those of values, and are made, shared and added to as those are. */
+static void follow_mirror(Way *w, const Step *s) {
+    const Expr *e = s->e;
+    bool there = expr_calls_builtin(e, "ad.mirror"), unknown = false;
+    emit_let(w->block, s->var, s->e, false);
+    if (s->place && !tangent_is_read(&w->n->read, s->place))
+        return;
+    Expr **args = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Place *p = place_of(w->n, e->args[i]);
+        Presence presence = tangent_presence(p);
+        bool has = presence == PRESENT || presence == PERHAPS;
+        args[i] = e->args[i];
+        if (!(linear_args(e) >> i & 1))
+            continue;
+        args[i] = has ? acc_get(w, p) : absent_value(w);
+        there |= has;
+        unknown |= presence == UNKNOWN;
+    }
+    Expr *same = there ? b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs) : NULL;
+    if (s->place)
+        acc_set(w, s->place, same ? way_bind(w, same, NULL) : NULL,
+                same      ? PERHAPS
+                : unknown ? UNKNOWN
+                          : ABSENT);
+    else if (same)
+        block_do(w->block, same);
+}
+
 void follow_builtin(Way *w, Step *s) {
     Expr *e = s->e;
+    if (is_of_mirrors(e)) {
+        follow_mirror(w, s);
+        return;
+    }
     emit_let(w->block, s->var, e, false);
     if (!tangent_is_read(&w->n->read, s->place))
         return;

@@ -2,7 +2,7 @@
 /* Reading a function into steps whose operands are names, and finding what is active and which names are one value
  * (Note [Places]). What no active value reaches stays one plain step, whatever it is. */
 #include "passes/cells.h"
-#include "passes/reverse/internal.h"
+#include "passes/reverse/mirror.h"
 #include "passes/vmap.h"
 
 static void refuse(Reader *r, const char *why) { reverse_refuse(r->p, why); }
@@ -735,7 +735,7 @@ Expr *read_value(Reader *r, Expr *e) {
     if (!gives_function && !mentions_active(r, e))
         return add_plain(r, "v", e);
     bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
-    if (type_may_hold_float(e->type) || known)
+    if (type_may_hold_float(e->type) || known || is_of_mirrors(e))
         return read_form(r, e);
     return is_tame(r, e) ? read_inert(r, e) : read_inert_parts(r, e);
 }

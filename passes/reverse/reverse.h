@@ -130,7 +130,10 @@ typedef struct ReverseCode {
 bool type_may_be_function(Type *t);
 /* fn (x1, …) { op(x1, …) } of an operator that is given as a value; NULL where its arguments are no fixed number. */
 Expr *function_of_op(Expr *e);
-/* Whether a function may call what `vmap` gives, by whatever way. known: EXPR_FN -> what was found of it. */
+/* Whether a function, or a definition that it mentions, and so on, holds such an expression. known: EXPR_FN -> what was found of
+ * it. */
+bool code_leads_to(Map *known, Expr *fn, bool (*is)(const Expr *e));
+/* Whether a function may call what `vmap` gives, by whatever way. */
 bool leads_to_rows(Map *known, Expr *fn);
 /* A function literal of which it is known which functions its closure captured. captured has one entry for each of its
  * free variables, in their order (expr_free_vars): NULL where the value is no function that was written down. self: the

@@ -116,23 +116,11 @@ typedef struct Sizes {
     struct Sizes *around;
 } Sizes;
 
-static bool is_rows(void *ctx, const Expr *e) {
-    if ((e->kind == EXPR_GRAD && e->mode == GRAD_VMAP) || asks_plan(NULL, e))
-        return true;
-    bool is_def = e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF && e->global->value;
-    return is_def && e->global->value->kind == EXPR_FN && leads_to_rows(ctx, e->global->value);
+static bool is_rows(const Expr *e) {
+    return (e->kind == EXPR_GRAD && e->mode == GRAD_VMAP) || asks_plan(NULL, e);
 }
 
-bool leads_to_rows(Map *known, Expr *fn) {
-    void *found = map_find(known, fn);
-    if (found)
-        return found == (void *)fn;
-    map_set(known, fn, known); /* a call of itself adds nothing */
-    bool leads = mem_stack_left() >= SPARE_STACK && expr_any(fn, is_rows, known);
-    if (leads)
-        map_set(known, fn, fn);
-    return leads;
-}
+bool leads_to_rows(Map *known, Expr *fn) { return code_leads_to(known, fn, is_rows); }
 
 /* The type of a value in code of that function. */
 static Type *type_at(const Known *k, Type *t) {

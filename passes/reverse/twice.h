@@ -5,6 +5,12 @@
 
 #include "passes/reverse/internal.h"
 
+/* Two values that are not one where the step runs. */
+struct Apart {
+    Place *one, *other;
+    const Apart *next;
+};
+
 typedef enum Twice {
     TWICE_NOT,     /* two slots became one */
     TWICE_NEVER,   /* the call does not run where these are one */
