@@ -591,3 +591,15 @@ bool ad_mirror_with_part(const BuiltinCall *call, Value *out) {
     *out = make_parts(of, parts, len);
     return true;
 }
+
+/* Whether a mirror is one cell. */
+bool ad_is_cell(const BuiltinCall *call, Value *out) {
+    *out = value_bool(call->args[0].tag == VAL_REF);
+    return true;
+}
+
+/* Whether two mirrors are the same cell, or the same ones. */
+bool ad_is_same(const BuiltinCall *call, Value *out) {
+    *out = value_bool(is_same_mirror(call->args[0], call->args[1]));
+    return true;
+}

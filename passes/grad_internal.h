@@ -42,6 +42,7 @@ typedef struct GradState {
     Map tangents;        /* Op -> the functions that twins share for its tangents (jvp.c) */
     TypeDecl *functions; /* of the constructors of functions that are data (reverse/functions.c) */
     Expr *accumulate;    /* global ad.accumulate: fn (D, x, ct) adds ct into x's cells */
+    Global *cellwise[3]; /* what adds to cells one by one: reverse/cellwise.c */
     Map templates[GRAD_KINDS]; /* number of parameters + 1 -> EXPR_FN */
     Map kinds; /* the functions that these give -> the address of their kind's templates */
 } GradState;

@@ -489,7 +489,7 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     /* what follows a choice may not know which value it has */
     if (p.tries_again && take_split(&split, &before))
         top = derive_otherwise(&p, &split, kind, source);
-    if (p.tries_again && !before.is_too_large && merges && kind != GRAD_JVP) {
+    if (p.tries_again && !before.is_too_large && kind != GRAD_JVP) {
         Program mirrored = program_of(ctx, code, before.functions, prepares);
         mirrored.mirrors = true;
         top = derive_otherwise(&p, &mirrored, kind, source);

@@ -22,9 +22,8 @@
  * accumulators, so that arithmetic is the code that it is elsewhere. No slot is shared, no result is another name, and no
  * function is replayed. What does nothing but find and hand on what is there, as `nth`, has no way back.
  *
- * This costs a cell for each tensor in data and each argument, where a tape costs a closure for each operator. What is made writes,
- * so that no derivative can follow it: under another derivative the function keeps its tape, and so it does where it calls
- * what `checkpoint` gave.
+ * This costs a cell for each tensor in data and each argument, where a tape costs a closure for each operator. A function that calls
+ * what `checkpoint` gave keeps its tape.
  *
  * Note [Mirrors of sums]. In a derivative of a derivative, frames and cotangents are data, too: what the second one's frames hold are
  * names of what the first one's hold, so that a third one finds two names of a value in two chains of frames. A part that made code
@@ -32,7 +31,18 @@
  * the other one, with its mirror; where both are there, a new value, whose cell is added to both on the way back:
  *
  *   let ct = ad.add(a, b)              let m = ad.mirror_join(a, ma, b, mb); …       back:  ad.mirror_split(m, ma, mb)
- *   let ct = ad.add_part(acc, i, b)    the same of part i, and the other parts have the mirrors that they had */
+ *   let ct = ad.add_part(acc, i, b)    the same of part i, and the other parts have the mirrors that they had
+ *
+ * Note [Mirrors of mirrors]. What is made writes to cells, and a derivative follows that, too. Beside each cell stands one for what
+ * belongs to its content: its tangent, or its mirror. It is made, read and put to by the builtin that does so with the cell,
+ *
+ *   let m = ad.mirror(v)         let mm = ad.mirror(v)           since both have the form of v
+ *   ad.mirror_put(m, ct)         ad.mirror_put(mm, mct)
+ *   let s = ad.mirror_sum(v, m)  let ms = ad.mirror_sum(v, mm)   and there is no way back
+ *
+ * A tangent is added as its value is, so that forwards all builtins are followed by themselves. Backwards an addition is a step of
+ * its own, for each cell: Note [Cells one by one] in cellwise.c. A call or branch that does nothing but write is read, too: it has the
+ * type of a cotangent, though it gives (). What is made of it are the same builtins, for derivatives of any depth. */
 #include "passes/reverse/mirror.h"
 
 #include "passes/cells.h"
@@ -52,12 +62,66 @@ void note_mirrors(Program *p, Expr *fn) {
 }
 
 Expr *read_mirror_call(Reader *r, Expr *call) {
-    if (!r->n->forward)
-        reverse_refuse(r->p, "no derivative follows the cells of data with two names");
+    if (!r->n->forward && !r->p->mirrors) {
+        reverse_give_up(r->p, "data with two names is differentiated again");
+        return call;
+    }
+    Expr *by_cells = r->n->forward ? NULL : cellwise(r->p->ctx, call);
+    if (by_cells) {
+        (void)read_value(r, by_cells);
+        return expr_unit(call->span);
+    }
     if (!type_is_unit(call->type))
         return add_linear(r, call);
     add_step(r, STEP_BUILTIN, NULL, call);
     return expr_unit(call->span);
+}
+
+/* The arguments that are mirrors or cotangents: a bit each. */
+static uint32_t counted_args(const Expr *call) {
+    static const struct {
+        const char *name;
+        uint32_t args;
+    } table[] = {{"ad.mirror", 0},       {"ad.mirror_add", 3}, {"ad.mirror_join", 10},
+                 {"ad.mirror_move", 3},  {"ad.mirror_own", 1}, {"ad.mirror_put", 3},
+                 {"ad.mirror_split", 7}, {"ad.mirror_sum", 2}, {"ad.mirror_with_part", 5}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (expr_calls_builtin(call, table[i].name))
+            return table[i].args;
+    BUG("no derivative follows `%s`", call->a->symbol->text);
+}
+
+/* The same builtin of what stands beside these arguments, their tangents or their mirrors. */
+static Expr *beside(const Build *b, const Expr *call, Expr *const *of) {
+    Expr **args = mem_new_n(Expr *, call->nargs + 1);
+    for (uint32_t i = 0; i < call->nargs; i++)
+        args[i] = counted_args(call) >> i & 1 ? of[i] : call->args[i];
+    return b_builtin_n(b, call->a->symbol->text, args, call->nargs);
+}
+
+void follow_mirror(Way *w, const Step *s) {
+    const Expr *e = s->e;
+    bool there = !counted_args(e), unknown = false;
+    emit_let(w->block, s->var, s->e, false);
+    if (s->place && !tangent_is_read(&w->n->read, s->place))
+        return;
+    Expr **tangents = mem_new_n(Expr *, e->nargs + 1);
+    for (uint32_t i = 0; i < e->nargs; i++) {
+        Place *p = place_of(w->n, e->args[i]);
+        Presence presence = counted_args(e) >> i & 1 ? tangent_presence(p) : ABSENT;
+        bool has = presence == PRESENT || presence == PERHAPS;
+        tangents[i] = has ? acc_get(w, p) : absent_value(w);
+        there |= has;
+        unknown |= presence == UNKNOWN;
+    }
+    Expr *same = there ? beside(&w->build, e, tangents) : NULL;
+    if (!s->place && same)
+        block_do(w->block, same);
+    else if (s->place)
+        acc_set(w, s->place, same ? way_bind(w, same, NULL) : NULL,
+                same      ? PERHAPS
+                : unknown ? UNKNOWN
+                          : ABSENT);
 }
 
 static bool choices_touch_cells(Instance *n, const Step *s);
@@ -141,6 +205,13 @@ static void demand_atom(Instance *n, const Expr *atom) { demand(n, place_of(n, a
 
 static void find_in_builtin(Instance *n, const Step *s, Steps *steps) {
     const Expr *e = s->e;
+    if (is_of_mirrors(e)) {
+        for (uint32_t i = 0; i < e->nargs; i++)
+            if (counted_args(e) >> i & 1)
+                demand_atom(n, e->args[i]);
+        give(s->place, steps);
+        return;
+    }
     const Place *of = cells_is_own(e) ? place_of(n, e->args[0]) : NULL;
     if (reads_part(e)) {
         demand_atom(n, e->kind == EXPR_PROJ ? e->a : e->args[0]);
@@ -295,13 +366,30 @@ static void bind_mirror(Place *p, Expr *made, Block *into) {
 }
 
 void mirror_before_step(Instance *n, const Step *s, Block *into) {
-    Expr *made = s->kind == STEP_BUILTIN && s->place->mirror ? mirror_of_parts(n, s, into) : NULL;
+    bool has = s->kind == STEP_BUILTIN && s->place && s->place->mirror && !is_of_mirrors(s->e);
+    Expr *made = has ? mirror_of_parts(n, s, into) : NULL;
     if (made)
+        bind_mirror(s->place, made, into);
+}
+
+/* What a builtin of cells does, of those that stand beside them. */
+static void mirror_cells(Instance *n, const Step *s, Block *into) {
+    Expr **of = mem_new_n(Expr *, s->e->nargs + 1);
+    for (uint32_t i = 0; i < s->e->nargs; i++)
+        of[i] = counted_args(s->e) >> i & 1 ? mirror_of(n, into->b, s->e->args[i]) : NULL;
+    Expr *made = beside(into->b, s->e, of);
+    if (!s->place)
+        block_do(into, made);
+    else if (s->place->mirror)
         bind_mirror(s->place, made, into);
 }
 
 void mirror_step(Instance *n, const Step *s, Block *into) {
     Place *p = s->place, *of = NULL;
+    if (n->program->mirrors && s->kind == STEP_BUILTIN && is_of_mirrors(s->e)) {
+        mirror_cells(n, s, into);
+        return;
+    }
     if (!p || !p->mirror || s->kind == STEP_PLAIN)
         return;
     if (s->kind == STEP_BUILTIN && (reads_part(s->e) || joins(s)))
@@ -378,7 +466,7 @@ static void way_join(Way *w, const Step *s) {
 }
 
 bool mirror_way_builtin(Way *w, const Step *s) {
-    if (s->kind != STEP_BUILTIN || reads_part(s->e))
+    if (s->kind != STEP_BUILTIN || reads_part(s->e) || is_of_mirrors(s->e))
         return s->kind == STEP_BUILTIN;
     if (joins(s)) {
         way_join(w, s);

@@ -11,6 +11,10 @@ bool is_of_mirrors(const Expr *e);
 void note_mirrors(Program *p, Expr *fn);
 /* Reads such a call, whose arguments are atoms. */
 Expr *read_mirror_call(Reader *r, Expr *call);
+/* It as a call of what adds to cells one by one: cellwise.c. NULL: it adds to none. */
+Expr *cellwise(PassCtx *ctx, const Expr *call);
+/* Binds the value of such a step, and its tangent. */
+void follow_mirror(Way *w, const Step *s);
 /* Whether a step adds to cells, or may. */
 bool step_touches_cells(Instance *n, const Step *s);
 /* Gives the places of a function that was read variables for their mirrors. */

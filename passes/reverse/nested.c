@@ -290,21 +290,15 @@ static bool read_known_part(Reader *r, Expr *call, Expr **v) {
     return true;
 }
 
-enum { LINEAR_MOST = 4 };
+enum { LINEAR_MOST = 3 };
 /* The accumulators or cotangents among the first LINEAR_MOST arguments of a builtin that is linear in them: a bit each. */
 static uint32_t linear_args(const Expr *call) {
     static const struct {
         const char *name;
         uint32_t args;
-    } table[] = {{"ad.add", 3},         {"ad.add_index", 5},
-                 {"ad.add_part", 5},    {"ad.dense", 2},
-                 {"ad.fit", 2},         {"ad.item", 1},
-                 {"ad.mirror_add", 3},  {"ad.mirror_join", 10},
-                 {"ad.mirror_move", 3}, {"ad.mirror_own", 1},
-                 {"ad.mirror_put", 3},  {"ad.mirror_split", 7},
-                 {"ad.mirror_sum", 2},  {"ad.mirror_with_part", 5},
-                 {"ad.own", 1},         {"ad.settle", 1},
-                 {"ad.settle_parts", 1}};
+    } table[] = {{"ad.add", 3},   {"ad.add_index", 5}, {"ad.add_part", 5},
+                 {"ad.dense", 2}, {"ad.fit", 2},       {"ad.item", 1},
+                 {"ad.own", 1},   {"ad.settle", 1},    {"ad.settle_parts", 1}};
     if (call->kind == EXPR_PROJ)
         return 1;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -357,7 +351,7 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         *v = add_plain(r, "v", call);
         return true;
     }
-    if (is_of_mirrors(call) && (r->n->forward || active)) {
+    if (is_of_mirrors(call)) {
         *v = read_mirror_call(r, call);
         return true;
     }
@@ -417,35 +411,6 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
         expr_calls_builtin(e, "ad.fit")) /* what is absent stays absent */
         return b_builtin(&w->build, "ad.settle_parts", args[1], NULL);
     return b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs);
-}
-
-/* Cells of tangents stand beside those of values, and are made, shared and added to as those are. */
-static void follow_mirror(Way *w, const Step *s) {
-    const Expr *e = s->e;
-    bool there = expr_calls_builtin(e, "ad.mirror"), unknown = false;
-    emit_let(w->block, s->var, s->e, false);
-    if (s->place && !tangent_is_read(&w->n->read, s->place))
-        return;
-    Expr **args = mem_new_n(Expr *, e->nargs + 1);
-    for (uint32_t i = 0; i < e->nargs; i++) {
-        Place *p = place_of(w->n, e->args[i]);
-        Presence presence = tangent_presence(p);
-        bool has = presence == PRESENT || presence == PERHAPS;
-        args[i] = e->args[i];
-        if (!(linear_args(e) >> i & 1))
-            continue;
-        args[i] = has ? acc_get(w, p) : absent_value(w);
-        there |= has;
-        unknown |= presence == UNKNOWN;
-    }
-    Expr *same = there ? b_builtin_n(&w->build, e->a->symbol->text, args, e->nargs) : NULL;
-    if (s->place)
-        acc_set(w, s->place, same ? way_bind(w, same, NULL) : NULL,
-                same      ? PERHAPS
-                : unknown ? UNKNOWN
-                          : ABSENT);
-    else if (same)
-        block_do(w->block, same);
 }
 
 void follow_builtin(Way *w, Step *s) {
