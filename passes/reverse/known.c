@@ -273,6 +273,8 @@ typedef struct Care {
     Map seen;
     VEC(Global *) clean; /* needs none, if what calls it needs none */
     bool found;
+    bool
+        calls_given; /* it calls what it has another name for, which may come as a value of any type */
 } Care;
 
 static void find_care_of(Care *c, Global *g);
@@ -301,6 +303,8 @@ static void find_care(void *ctx, Expr *e) {
         pass_visit(c->r->p->ctx);
         if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop || is_of_mirrors(e))
             c->found = true;
+        c->calls_given |= e->kind == EXPR_CALL && e->a->kind == EXPR_VAR &&
+                          !map_has(&c->r->n->knowns, e->a->var);
         if (e->kind == EXPR_CALL && e->a->kind == EXPR_OP) {
             c->found |= type_may_hold_float(e->type) &&
                         !env_find_rule(c->r->p->ctx->env, e->a->op, RULE_DERIVATIVE);
@@ -322,6 +326,7 @@ static void find_care_of(Care *c, Global *g) {
     void *known = map_find(&p->tame, g);
     if (known || !map_enter(&c->seen, g)) { /* a call of itself adds nothing */
         c->found |= known == (void *)p;
+        c->calls_given |= known == (void *)&p->tame;
         return;
     }
     use_global(p, g);
@@ -358,8 +363,12 @@ bool is_tame(Reader *r, Expr *e) {
         else
             c.found = type_holds_code(vars.data[i]->type);
     }
+    for (size_t i = 0; i < vars.len && c.calls_given; i++)
+        c.found |= type_may_be_function(vars.data[i]->type) &&
+                   !map_has(&r->n->knowns, vars.data[i]);
     for (size_t i = 0; i < c.clean.len && !c.found; i++)
-        map_set(&r->p->tame, c.clean.data[i], c.clean.data[i]);
+        map_set(&r->p->tame, c.clean.data[i],
+                c.calls_given ? (void *)&r->p->tame : (void *)c.clean.data[i]);
     return !c.found;
 }
 

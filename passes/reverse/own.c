@@ -157,7 +157,8 @@ bool call_may_write(Instance *n, const Step *call) {
         if (call->known[i])
             find_reference_in(&s, call->known[i]);
         else
-            s.found |= type_holds_code(fn->params[i]->type);
+            s.found |= type_holds_code(fn->params[i]->type) ||
+                       type_holds_code(call->e->args[i]->type);
     }
     find_reference_in(&s, call->callee);
     return s.found;
