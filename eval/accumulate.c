@@ -448,26 +448,27 @@ static bool is_of_function(Value mirror) {
     return mirror.tag == VAL_CTOR && data_ctor(mirror)->is_function;
 }
 
-static Value own_cell(Value mirror) {
-    return mirror.tag == VAL_REF ? ad_new_ref(value_unit()) : mirror;
+/* A reference that is stored stays the same one. */
+static Value own_cell(Value mirror, Value of) {
+    return mirror.tag == VAL_REF && of.tag != VAL_REF ? ad_new_ref(value_unit()) : mirror;
 }
 
-/* The mirror of `ad.own(x)`: other data has own cells already (Note [Own cells] in passes/cells.h). */
+/* Of (mirror of x, x), the mirror of `ad.own(x)`: other data has own cells already (Note [Own cells] in passes/cells.h). */
 bool ad_mirror_own(const BuiltinCall *call, Value *out) {
-    Value of = call->args[0];
-    *out = own_cell(of);
-    if (!is_of_function(of))
+    Value mirror = call->args[0], of = call->args[1];
+    *out = own_cell(mirror, of);
+    if (!is_of_function(mirror))
         return true;
-    uint32_t n = data_size(of);
+    uint32_t n = data_size(mirror);
     Value few[8], *parts = n <= 8 ? few : mem_new_n(Value, n);
     for (uint32_t i = 0; i < n; i++)
-        parts[i] = own_cell(data_get(of, i));
-    *out = n ? value_data(data_ctor(of), parts) : of;
+        parts[i] = own_cell(data_get(mirror, i), leaf_map_item(of, i));
+    *out = n ? value_data(data_ctor(mirror), parts) : mirror;
     return true;
 }
 
 static bool move_cell(const BuiltinCall *call, Value own, Value to) {
-    if (own.tag != VAL_REF)
+    if (own.tag != VAL_REF || (to.tag == VAL_REF && to.p == own.p))
         return true;
     Value sum = ((Ref *)own.p)->value;
     return is_unit(sum) || (settle(call->in, sum) && add_to_cell(call, to, sum));
@@ -602,4 +603,34 @@ bool ad_is_cell(const BuiltinCall *call, Value *out) {
 bool ad_is_same(const BuiltinCall *call, Value *out) {
     *out = value_bool(is_same_mirror(call->args[0], call->args[1]));
     return true;
+}
+
+static bool holds_cell_or_tensor(Value v) {
+    for (;;) { /* along the last part in a loop: lists are long */
+        uint32_t n = value_count(v);
+        if (!n)
+            return v.tag == VAL_REF || value_is_float_tensor(v);
+        for (uint32_t i = 0; i + 1 < n; i++)
+            if (holds_cell_or_tensor(value_part(v, i)))
+                return true;
+        v = value_part(v, n - 1);
+    }
+}
+
+/* Of what stands beside a reference, and what stands beside the value that is written to it. Nothing stands beside a reference
+ * that was made outside. */
+bool ad_mirror_write(const BuiltinCall *call, Value *out) {
+    Value beside = call->args[0];
+    *out = value_unit();
+    if (beside.tag == VAL_REF) {
+        ((Ref *)beside.p)->value = call->args[1];
+        return true;
+    }
+    if (!holds_cell_or_tensor(call->args[1]))
+        return true;
+    Diag *d = builtin_fail(call, DIAG_R0407,
+                           "an outer reference cannot hold a value being differentiated");
+    diag_add_fact(d, "the reference was made outside of the running `grad`");
+    diag_add_help(d, "`stop_gradient(x)` is the value without its derivative");
+    return false;
 }

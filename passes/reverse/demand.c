@@ -37,6 +37,12 @@ static void read_operands(Instance *n, const Step *s) {
         read_place(&n->read, place_of(n, e->a));
         return;
     }
+    if (is_of_cells(e)) {
+        Expr *args[4];
+        for (uint32_t i = args_of_cells(e, args); i-- > 0;)
+            read_place(&n->read, place_of(n, args[i]));
+        return;
+    }
     for (uint32_t i = 0; i < e->nargs; i++)
         if (s->kind != STEP_OPERATOR || !tangent_ignores(n, e, i))
             read_place(&n->read, place_of(n, e->args[i]));

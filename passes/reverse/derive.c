@@ -388,6 +388,9 @@ static Instance *derive_once(Program *p, GradKind kind, Expr *source) {
         reverse_refuse(p, "a twin");
     if (p->why)
         return NULL;
+    references_check_source(p, source);
+    if (p->why)
+        return NULL;
     Instance *top = top_instance(p, kind, source);
     settle_instances(p, kind, top);
     if (kind != GRAD_JVP && !p->why && !functions_are_data(p) && !p->mirrors && replay_choose(p))
@@ -416,6 +419,7 @@ static Instance *derive(Program *p, GradKind kind, Expr *source) {
         Program again = program_of(p->ctx, p->code, p->functions, p->prepares);
         again.splits = p->splits;
         again.mirrors = p->mirrors;
+        again.follows_refs = p->follows_refs;
         again.most_work = p->most_work;
         if (i > 0) /* functions are data for the first time: some are read as they were written */
             again.prepared = p->prepared;
@@ -489,9 +493,10 @@ ReverseCode *reverse_derive(PassCtx *ctx, GradKind kind, bool merges, Expr *sour
     /* what follows a choice may not know which value it has */
     if (p.tries_again && take_split(&split, &before))
         top = derive_otherwise(&p, &split, kind, source);
-    if (p.tries_again && !before.is_too_large && kind != GRAD_JVP) {
+    if (p.tries_again && !before.is_too_large) {
         Program mirrored = program_of(ctx, code, before.functions, prepares);
-        mirrored.mirrors = true;
+        mirrored.mirrors = kind != GRAD_JVP;
+        mirrored.follows_refs = true;
         top = derive_otherwise(&p, &mirrored, kind, source);
     }
     code->why = p.why;

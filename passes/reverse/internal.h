@@ -286,7 +286,7 @@ typedef struct Program {
     ReverseCode *code;
     VEC(Instance *) instances;
     VEC(Instance *) seen; /* that were read for what they do alone: no code is made of them */
-    Map tame;             /* Global -> whether plain calls of it need no care */
+    Map tame;             /* Global -> what plain calls of it need: find_care_of */
     Map sizes;            /* Expr -> nodes in it */
     Map used;             /* Global that was noted */
     Map prepared;         /* EXPR_FN -> the same after the passes */
@@ -295,6 +295,7 @@ typedef struct Program {
     Map rows;             /* EXPR_FN -> whether it leads to a vmap */
     Map cells;            /* EXPR_FN -> whether it leads to code with mirrors */
     bool has_cells;       /* and whether one was read that does */
+    bool follows_refs;    /* references have such cells, too */
     Functions *functions;
     bool prepares;
     bool mirrors;        /* accumulators are cells: Note [Mirrors] in mirror.c */

@@ -301,7 +301,8 @@ static void find_care(void *ctx, Expr *e) {
     for (; !c->found && map_enter(&c->seen, e); e = e->body) {
         c->r->p->work++;
         pass_visit(c->r->p->ctx);
-        if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop || is_of_mirrors(e))
+        if (e->kind == EXPR_WRITE || e->kind == EXPR_GRAD || e->mode || e->drop ||
+            (e->kind == EXPR_CALL && is_of_cells(e)))
             c->found = true;
         c->calls_given |= e->kind == EXPR_CALL && e->a->kind == EXPR_VAR &&
                           !map_has(&c->r->n->knowns, e->a->var);
@@ -435,11 +436,6 @@ bool code_leads_to(Map *known, Expr *fn, bool (*is)(const Expr *e)) {
     return found;
 }
 
-static bool is_mirror_call(void *ctx, const Expr *e) {
-    (void)ctx;
-    return is_of_mirrors(e);
-}
-
 /* Whether an active value is named in e, or cells are made there, which are active. Nested forms are asked one in the other, so what
  * that takes is counted. */
 bool mentions_active(Reader *r, Expr *e) {
@@ -455,7 +451,7 @@ bool mentions_active(Reader *r, Expr *e) {
     for (size_t i = 0; i < vars.len; i++)
         if (map_has(&r->n->places, vars.data[i]))
             return true;
-    return r->p->has_cells && expr_any(e, is_mirror_call, NULL);
+    return makes_cells(r->p, e);
 }
 
 /* A function literal that captured nothing is called as a definition is: no closure is asked for its code. */

@@ -129,7 +129,7 @@ void instance_read(Instance *n) {
     n->wants_self = n->self->captured.len > 0;
     n->fn->fn->keeps_captured |= n->wants_self;
     n->self->original->fn->keeps_captured |= n->wants_self;
-    note_mirrors(n->program, n->fn);
+    note_cells(n->program, n->fn);
     if (n->is_rule) {
         r.steps->end = END_RETURN;
         r.steps->result = read_value(&r, n->fn->fn->body);

@@ -180,7 +180,7 @@ Expr *inline_made(Reader *r, Expr *call) {
         return NULL;
     if (!fn_is_straight(k->fn) && !call_makes_function(call))
         return NULL;
-    note_mirrors(r->p, k->fn);
+    note_cells(r->p, k->fn);
     Expr *body = body_of_call(k->fn, call);
     function_note_copies(r, k->fn, body);
     return body;
@@ -351,7 +351,7 @@ bool read_builtin(Reader *r, Expr *call, bool active, Expr **v) {
         *v = add_plain(r, "v", call);
         return true;
     }
-    if (is_of_mirrors(call)) {
+    if (is_of_cells(call)) {
         *v = read_mirror_call(r, call);
         return true;
     }
@@ -415,7 +415,7 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
 
 void follow_builtin(Way *w, Step *s) {
     Expr *e = s->e;
-    if (is_of_mirrors(e)) {
+    if (is_of_cells(e)) {
         follow_mirror(w, s);
         return;
     }

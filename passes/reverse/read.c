@@ -70,8 +70,11 @@ Expr **read_args(Reader *r, Expr **args, uint32_t count, bool *active) {
 
 /* Binds the value of e, which an active value reaches but does not leave. */
 static Expr *read_inert(Reader *r, Expr *e) {
-    if (!is_tame(r, e))
+    bool first = !r->p->why;
+    if (!is_tame(r, e)) {
         reverse_lack(r->p, "an active value reaches what may write it or has no derivative");
+        r->p->tries_again |= first && meets_references(r, e);
+    }
     return add_plain(r, "v", e);
 }
 
@@ -391,8 +394,8 @@ static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
     bool is_builtin = copy->a->kind == EXPR_BUILTIN ||
                       (copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN);
     bool gives_function = functions_are_data(r->p) && type_may_be_function(e->type);
-    bool is_read = (active && type_may_hold_float(e->type)) || gives_function ||
-                   call_makes_function(copy);
+    bool is_read = (active && (type_may_hold_float(e->type) || touches_cells(r, copy))) ||
+                   gives_function || call_makes_function(copy);
     if (is_read && !is_builtin)
         return copy;
     if (gives_function && type_holds_code(e->type))
@@ -628,18 +631,6 @@ static Expr *read_inner_branch(Reader *r, Expr *e) {
 
 /* ---- all forms ------------------------------------------------------------------------------- */
 
-/* A reference that was made here holds no active value: making one of it and writing it are refused. One that came with
- * active values, from a call or in data, may. */
-static Expr *read_reference(Reader *r, Expr *e) {
-    Expr *copy = expr_copy(e);
-    copy->a = read_value(r, e->a);
-    if (place_of(r->n, copy->a))
-        refuse(r, "an active value reaches what holds a reference");
-    if (functions_are_data(r->p) && type_holds_code(e->type))
-        reverse_lack(r->p, "a function comes from outside");
-    return add_plain(r, "v", copy);
-}
-
 static void read_binding(Reader *r, Expr *let) {
     if (let->var && function_arrives(r, let))
         return;
@@ -672,10 +663,10 @@ static Expr *read_form(Reader *r, Expr *e) {
     case EXPR_FIELD: return read_part(r, e);
     case EXPR_TENSOR: return read_stack(r, e);
     case EXPR_INDEX: return read_index(r, e);
-    case EXPR_READ: return read_reference(r, e);
-    case EXPR_UPDATE: return read_update(r, e);
     case EXPR_REF:
-    case EXPR_WRITE:
+    case EXPR_READ:
+    case EXPR_WRITE: return read_of_reference(r, e);
+    case EXPR_UPDATE: return read_update(r, e);
     case EXPR_BANG: refuse(r, "an active value meets a reference that is not followed"); return e;
     case EXPR_GRAD: return read_derivative(r, e);
     case EXPR_LIT: /* with the dtype of an active value */
@@ -711,8 +702,10 @@ static Expr *read_before(Reader *r, Expr *e) {
 Expr *read_value(Reader *r, Expr *e) {
     for (Expr *next = e; next; next = read_before(r, e)) {
         e = next->kind == EXPR_GRAD && next->mode == GRAD_VMAP ? read_vmap(r, next) : next;
-        if (!r->p->why && is_atom(e))
+        if (!r->p->why && is_atom(e)) {
             functions_check_atom(r, e);
+            references_check_atom(r, e);
+        }
         if (r->p->why || is_atom(e))
             return merge_atom(r, e);
     }
@@ -735,7 +728,7 @@ Expr *read_value(Reader *r, Expr *e) {
     if (!gives_function && !mentions_active(r, e))
         return add_plain(r, "v", e);
     bool known = e->kind == EXPR_CALL && e->a->kind == EXPR_VAR && known_of(r, e->a);
-    if (type_may_hold_float(e->type) || known || is_of_mirrors(e))
+    if (type_may_hold_float(e->type) || known || touches_cells(r, e))
         return read_form(r, e);
     return is_tame(r, e) ? read_inert(r, e) : read_inert_parts(r, e);
 }
@@ -778,7 +771,7 @@ void read_end(Reader *r, Expr *e) {
         if (r->p->why)
             return;
     }
-    bool active = type_may_hold_float(e->type) && mentions_active(r, e);
+    bool active = mentions_active(r, e) && (type_may_hold_float(e->type) || touches_cells(r, e));
     bool function = e->kind == EXPR_CALL && e->a->kind != EXPR_OP && e->a->kind != EXPR_CTOR &&
                     e->a->kind != EXPR_BUILTIN;
     size_t ends = r->n->returns.len + r->n->loops.len;

@@ -17,8 +17,9 @@
  * (prepared_by_passes in known.c). What runs, and in which order, stays as it is, and a value has the cell that it had: what was
  * written is what is read.
  *
- * All other references stay, and a program in which an active value reaches one is left to the twins: those in data of which
- * the parts are not known (open.c), that a branch or call gives, that a function captured which is handed on, or that a guard reads. */
+ * All other references stay: those in data of which the parts are not known (open.c), that a branch or call gives, that a function
+ * captured which is handed on, or that a guard reads. A program in which an active value reaches one is read again with another
+ * reference beside each: Note [References beside references] in mirror.c. */
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
