@@ -16,6 +16,8 @@
  * put to, and these have cells of their own by the same builtins: Note [Mirrors of mirrors] in mirror.c. */
 #include "passes/reverse/mirror.h"
 
+extern const Op op_collapse_sum_like;
+
 typedef struct Cellwise {
     Build b;
     Global *whole, *parts;
@@ -77,6 +79,13 @@ static Expr *add_to_cell(const Cellwise *c) {
     return b_builtin(b, "ad.mirror_put", x(c, 0), sum, NULL);
 }
 
+/* What the rule of `add` gives for each of two sums of one shape: a value with a cell of its own. */
+static Expr *same_sum(const Build *b, Expr *s) {
+    Expr **two = mem_new_n(Expr *, 2);
+    two[0] = two[1] = s;
+    return b_op(b, &op_collapse_sum_like, two, 2, s->type);
+}
+
 /* split(sum, a, b) of a cell */
 static Expr *split_cell(const Cellwise *c, Global *add) {
     const Build *b = &c->b;
@@ -86,7 +95,8 @@ static Expr *split_cell(const Cellwise *c, Global *add) {
     for (uint32_t i = 1; i < c->n; i++) {
         if (last)
             block_do(&block, last);
-        last = call_of(b, add, (Expr *[]){x(c, i), s}, 2);
+        Expr *part = c->n > 2 ? block_let(&block, "s", same_sum(b, s)) : s;
+        last = call_of(b, add, (Expr *[]){x(c, i), part}, 2);
     }
     return block_end(&block, last);
 }

@@ -352,9 +352,13 @@ static bool reads_part(const Expr *e) {
 
 static bool adds_part(const Expr *e) { return expr_calls_builtin(e, "ad.add_part"); }
 
-/* Whether a step adds what may be absent, or have parts: Note [Mirrors of sums]. */
+static bool is_typed_tensor(const Expr *atom) { return type_resolve(atom->type)->tag == TY_TENSOR; }
+
+/* Whether a step adds what may be absent, or have parts: Note [Mirrors of sums]. One of what makes a tensor may be absent. */
 static bool joins(const Step *s) {
-    return adds_part(s->e) || (expr_calls_builtin(s->e, "ad.add") && !is_tensor(s->place));
+    const Expr *e = s->e;
+    bool is_sum = adds_part(e) || expr_calls_builtin(e, "ad.add");
+    return is_sum && !(is_typed_tensor(e->args[0]) && is_typed_tensor(e->args[1]));
 }
 
 static void demand_atom(Instance *n, const Expr *atom) { demand(n, place_of(n, atom)); }
@@ -377,6 +381,7 @@ static void find_in_builtin(Instance *n, const Step *s, Steps *steps) {
         demand_atom(n, e->args[0]);
         demand_atom(n, e->args[e->nargs - 1]);
     } else if (!of) { /* numbers: it has accumulators, as an operator has */
+        s->place->is_tensor = true;
         return;
     } else if (!is_tensor(of)) {
         demand_atom(n, e->args[0]);

@@ -546,6 +546,13 @@ static bool adds_number(const Expr *call) {
     return type_has_rank0(call->args[2]->type) && !element;
 }
 
+/* What the rule of `add` gives for each of two sums: a value with a cell of its own, where a derivative around this one asks for
+ * cells. */
+static Expr *part_of_sum(Way *w, Expr *ct) {
+    return w->n->program->merges ? ct
+                                 : way_bind(w, b_builtin(&w->build, "ad.own", ct, NULL), ct->type);
+}
+
 void way_builtin(Way *w, Step *s, Expr *ct) {
     const Expr *e = s->e;
     if (e->kind == EXPR_PROJ) {
@@ -553,8 +560,8 @@ void way_builtin(Way *w, Step *s, Expr *ct) {
     } else if (expr_calls_builtin(e, "ad.item")) {
         add_part(w, e->args[0], e->args[1]->i, ct);
     } else if (expr_calls_builtin(e, "ad.add")) {
-        add_to(w, e->args[0], ct);
-        add_to(w, e->args[1], ct);
+        for (int i = 0; i < 2; i++)
+            add_to(w, e->args[i], part_of_sum(w, ct));
     } else if (expr_calls_builtin(e, "ad.add_part")) {
         reverse_give_up(w->n->program, "what was added to a part of a frame is added to again");
     } else if (expr_calls_builtin(e, "ad.add_index")) {
