@@ -97,29 +97,30 @@ typedef struct Touch {
     bool (*is)(const Expr *e);
 } Touch;
 
-static bool function_touches(const Touch *t, const Known *k, int depth) {
+/* Whether a function has such an expression, or one that it calls or captured. */
+static bool function_has(Program *p, const Known *k, bool (*is)(const Expr *e), int depth) {
     enum { DEEPEST = 8 };
     Map seen = {0};
-    if (depth > DEEPEST ||
-        code_leads_to(t->is == is_of_reference ? &seen : &t->r->p->cells, k->fn, t->is))
+    if (depth > DEEPEST || code_leads_to(is == cells_of(p) ? &p->cells : &seen, k->fn, is))
         return true;
     for (uint32_t i = 0; i < k->captured.len; i++)
-        if (k->known[i] && k->known[i] != k && function_touches(t, k->known[i], depth + 1))
+        if (k->known[i] && k->known[i] != k && function_has(p, k->known[i], is, depth + 1))
             return true;
     return false;
 }
 
 static bool touches(void *ctx, const Expr *e) {
     const Touch *t = ctx;
+    Program *p = t->r->p;
+    Map seen = {0};
     if (e->kind == EXPR_VAR) {
         const Known *k = map_find(&t->r->n->knowns, e->var);
-        return k && function_touches(t, k, 0);
+        return k && function_has(p, k, t->is, 0);
     }
     bool is_def = e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF && e->global->value;
-    Map seen = {0};
-    return t->is(e) || (is_def && e->global->value->kind == EXPR_FN &&
-                        code_leads_to(t->is == is_of_reference ? &seen : &t->r->p->cells,
-                                      e->global->value, t->is));
+    return t->is(e) ||
+           (is_def && e->global->value->kind == EXPR_FN &&
+            code_leads_to(t->is == cells_of(p) ? &p->cells : &seen, e->global->value, t->is));
 }
 
 bool touches_cells(Reader *r, Expr *e) {
@@ -296,6 +297,17 @@ static bool choices_touch_cells(Instance *n, const Step *s) {
     return false;
 }
 
+/* Functions in data may be any. */
+static bool call_touches_cells(Program *p, const Step *s) {
+    bool touches = s->callee && function_has(p, s->callee, cells_of(p), 0);
+    for (uint32_t i = 0; i < s->e->nargs && !touches; i++) {
+        const Known *k = s->known ? s->known[i] : NULL;
+        touches = k ? function_has(p, k, cells_of(p), 0)
+                    : p->follows_refs && type_holds_code(s->e->args[i]->type);
+    }
+    return touches;
+}
+
 bool step_touches_cells(Instance *n, const Step *s) {
     Program *p = n->program;
     if (!p->has_cells)
@@ -304,7 +316,7 @@ bool step_touches_cells(Instance *n, const Step *s) {
     case STEP_PLAIN:
     case STEP_OPERATOR: return false;
     case STEP_BUILTIN: return !s->place;
-    case STEP_CALL: return s->callee && code_leads_to(&p->cells, s->callee->fn, cells_of(p));
+    case STEP_CALL: return call_touches_cells(p, s);
     case STEP_BRANCH: return choices_touch_cells(n, s);
     }
     return false;
