@@ -23,7 +23,8 @@ from process import PATIENCE, SLOW  # noqa: E402
 
 WHOLE = 2000
 POINT, DIRECTION = "0.6f64", "1.0"
-WAYS = ["deriv(%s)", "deriv(%s)", "grad(%s)", "jvp(%s)", "deriv(deriv(%s))"]
+WAYS = ["deriv(%s)", "deriv(%s)", "grad(%s)", "jvp(%s)", "deriv(deriv(%s))", "jvp(deriv(%s))",
+        "deriv(fn (x) { deriv(%s)(x) * x })", "deriv(deriv(deriv(%s)))"]
 
 
 class Draw:
