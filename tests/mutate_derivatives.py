@@ -49,7 +49,8 @@ PASSES = ["passes/reverse/alias.c", "passes/reverse/back.c", "passes/reverse/bac
           "passes/reverse/place.c", "passes/reverse/read.c", "passes/reverse/replay.c", "passes/reverse/rule.c",
           "passes/reverse/tangent.c", "eval/accumulate.c", "eval/reference/derivative.c", "passes/reverse/split.c",
           "passes/reverse/known.c", "passes/reverse/demand.c", "passes/reverse/twice.c", "passes/reverse/functions.c",
-          "passes/reverse/references.c", "passes/reverse/rows.c", "passes/reverse/mirror.c", "passes/reverse/cellwise.c"]
+          "passes/reverse/references.c", "passes/reverse/rows.c", "passes/reverse/mirror.c",
+          "passes/reverse/cellwise.c", "passes/reverse/beside.c"]
 # a statement of one line that may be left out: it puts a value, a step or an accumulator somewhere
 STEPS = ("acc_set acc_add acc_move accumulate add_to add_slice enter_arm leave_arm end_return move_one places_reset "
          "restore_accs settle way_choose way_step way_steps forward_steps alias_each learn_out")

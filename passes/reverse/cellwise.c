@@ -13,7 +13,8 @@
  *                      let s = ad.settle(ad.mirror_sum((), sum)); add(a, s); add(b, s) } else { parts(sum, a, b, 0) } } }
  *
  * `ad.mirror_move(own, to)` is the same with () for b, the last part first. So all that is left are cells that are made, read and
- * put to, and these have cells of their own by the same builtins: Note [Mirrors of mirrors] in mirror.c. */
+ * put to, and these have cells of their own by the same builtins: Note [Mirrors of mirrors] in beside.c. */
+#include "passes/reverse/beside.h"
 #include "passes/reverse/mirror.h"
 
 extern const Op op_collapse_sum_like;

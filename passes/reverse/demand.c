@@ -7,7 +7,7 @@
  * be made for nobody, and `dce` cannot take it out again, since operators whose sizes are not known count as ones that
  * may fail. So the steps of a function are gone through from its end, where the result is read, to its beginning. A call
  * reads the tangents of all its arguments: which of them its function reads is not asked. */
-#include "passes/reverse/mirror.h"
+#include "passes/reverse/beside.h"
 
 static void read_place(Map *read, Place *p) {
     if (!p || map_has(read, p))

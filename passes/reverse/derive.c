@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole derivative: its instances, made again until nothing new is learnt, and the function that starts it. */
-#include "passes/reverse/mirror.h"
+#include "passes/reverse/beside.h"
 
 void reverse_refuse(Program *p, const char *why) {
     if (!p->why)

@@ -2,8 +2,8 @@
 /* Shared by the files of derivatives as code: reading a function into steps (read.c), its places and their accumulators
  * (place.c), the way back (back.c), which ways back there are (backs.c) and what they hand over (outline.c), tangents
  * (tangent.c) and which of them are read (demand.c), rules of operators (rule.c), the functions made (make.c), which of
- * them need no frames (replay.c) or make those anyway (chain.c), those whose accumulators are cells (mirror.c), and what is made
- * of all of them (derive.c). */
+ * them need no frames (replay.c) or make those anyway (chain.c), those whose accumulators are cells (mirror.c), what stands
+ * beside cells and references (beside.c, cellwise.c), and what is made of all of them (derive.c). */
 #ifndef PASSES_REVERSE_INTERNAL_H
 #define PASSES_REVERSE_INTERNAL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that are known where they are called, and what a step may do that is not differentiated. */
-#include "passes/reverse/mirror.h"
+#include "passes/reverse/beside.h"
 #include "passes/subst.h"
 
 #include <string.h>

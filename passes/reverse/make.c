@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that are made of instances. */
+#include "passes/reverse/beside.h"
 #include "passes/reverse/mirror.h"
 
 #include "passes/subst.h"

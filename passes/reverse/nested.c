@@ -12,7 +12,7 @@
  * builtins are steps of their own, STEP_BUILTIN, whose tangent and way back stand here. A frame is a tuple of which
  * nothing is known but which part is read; so its accumulator is a tuple that grows (ad.add_part). */
 #include "passes/inline.h"
-#include "passes/reverse/mirror.h"
+#include "passes/reverse/beside.h"
 #include "passes/subst.h"
 
 #include <string.h>
@@ -416,7 +416,7 @@ static Expr *same_of_tangents(Way *w, const Step *s, Expr *const *tangents) {
 void follow_builtin(Way *w, Step *s) {
     Expr *e = s->e;
     if (is_of_cells(e)) {
-        follow_mirror(w, s);
+        follow_cells(w, s);
         return;
     }
     emit_let(w->block, s->var, e, false);

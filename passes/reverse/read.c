@@ -2,7 +2,7 @@
 /* Reading a function into steps whose operands are names, and finding what is active and which names are one value
  * (Note [Places]). What no active value reaches stays one plain step, whatever it is. */
 #include "passes/cells.h"
-#include "passes/reverse/mirror.h"
+#include "passes/reverse/beside.h"
 #include "passes/vmap.h"
 
 static void refuse(Reader *r, const char *why) { reverse_refuse(r->p, why); }

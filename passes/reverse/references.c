@@ -19,7 +19,7 @@
  *
  * All other references stay: those in data of which the parts are not known (open.c), that a branch or call gives, that a function
  * captured which is handed on, or that a guard reads. A program in which an active value reaches one is read again with another
- * reference beside each: Note [References beside references] in mirror.c. */
+ * reference beside each: Note [References beside references] in beside.c. */
 #include "passes/cells.h"
 #include "passes/reverse/internal.h"
 
