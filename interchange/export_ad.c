@@ -129,6 +129,10 @@ Traced *export_ad(Export *ex, const Expr *e, Traced **args) {
         return dense(ex, e->span, args[0], args[1], false);
     if (is_named(e, "ad.zeros") || is_named(e, "ad.ones"))
         return dense(ex, e->span, args[0], unit(), is_named(e, "ad.ones"));
+    if (strncmp(e->a->symbol->text, "ad.mirror", 9) == 0)
+        return export_refuse(ex, e->span,
+                             "a derivative that writes to cells, as one through references does, "
+                             "or through data with two names");
     return export_refuse(ex, e->span, fmt_text("`%s` has no counterpart", e->a->symbol->text));
 }
 

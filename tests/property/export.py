@@ -253,7 +253,8 @@ def again(x: Tensor[(3,), float32]) -> Tensor[(3,), float32] { again(x) + 1.0 }
 def main(x: Tensor[(3,), float32], q: P) {
   r := 2.0;
   (cumprod(x), match (list.rows(x[:q.n])) { Cons(y, _) => y, Nil => 0.0 }, if (x[0] > 1.0) { Some(x) } else { None }, loop(1.0, x),
-   grad(fn (y) { let c = hd(map(fn (z) { ref(z) }, list[y])); c := !c * y; sum(!c) })(x).0, again(x))
+   grad(fn (y) { let c = hd(map(fn (z) { ref(z) }, list[y])); c := !c * y; sum(!c) })(x).0,
+   grad(fn (y) { let c = hd(map(fn (z) { ref(fn (v) { v * z }) }, list[y])); sum((!c)(y)) })(x).0, again(x))
 }
 def loop(n, x) { grad(fn (x) { sum(x) * n })(x) }
 """
@@ -358,7 +359,7 @@ def check_refused(relay, folder):
     write(folder, "refused.rly", REFUSED)
     _, said = run(relay, ["--diagnostics=short", "convert", "refused.rly", "-o", "refused.onnx"], folder)
     for words in ("a reference", "no counterpart of `cumprod`", "parameter `q` is no tensor",
-                  "data of two forms", "`grad` that is not code: ", "calls nested more than 1000 deep"):
+                  "data of two forms", "a derivative that writes to cells", "`grad` that is not code: ", "calls nested more than 1000 deep"):
         if words not in said:
             raise Failed("relay convert does not say `%s`:\n%s" % (words, said))
     if os.path.exists(os.path.join(folder, "refused.onnx")):
