@@ -93,13 +93,18 @@ bool touches_cells(Reader *r, Expr *e) {
     return r->p->has_cells && expr_any(e, touches, &(Touch){r, cells_of(r->p)});
 }
 
+static bool holds_reference(Type *t) { return type_resolve(t)->tag != TY_FN && type_holds_code(t); }
+
+bool makes_references(Reader *r, Expr *e) {
+    bool may = r->p->follows_refs && (holds_reference(e->type) || type_is_open(e->type, false));
+    return may && touches_cells(r, e);
+}
+
 bool meets_references(Reader *r, Expr *e) {
     return expr_any(e, touches, &(Touch){r, is_of_reference});
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
-
-static bool holds_reference(Type *t) { return type_resolve(t)->tag != TY_FN && type_holds_code(t); }
 
 void references_check_source(Program *p, const Expr *fn) {
     for (uint32_t i = 0; p->follows_refs && i < fn->fn->nparams; i++)

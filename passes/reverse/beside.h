@@ -21,6 +21,8 @@ void note_cells(Program *p, Expr *fn);
 bool makes_cells(const Program *p, Expr *e);
 /* The same where e calls what has them. */
 bool touches_cells(Reader *r, Expr *e);
+/* Whether e may give references that it makes, where these are followed: they are active, whatever they are made of. */
+bool makes_references(Reader *r, Expr *e);
 /* Whether there is a reference in e, or in what it calls. */
 bool meets_references(Reader *r, Expr *e);
 /* Leaves a program whose references are followed, and that is given some from outside. */

@@ -451,7 +451,7 @@ bool mentions_active(Reader *r, Expr *e) {
     for (size_t i = 0; i < vars.len; i++)
         if (map_has(&r->n->places, vars.data[i]))
             return true;
-    return makes_cells(r->p, e);
+    return makes_cells(r->p, e) || makes_references(r, e);
 }
 
 /* A function literal that captured nothing is called as a definition is: no closure is asked for its code. */

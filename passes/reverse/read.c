@@ -391,6 +391,7 @@ static Expr *read_call_parts(Reader *r, Expr *e, Expr **v) {
     copy->args = read_args(r, e->args, e->nargs, &active);
     if (copy->a->kind == EXPR_BUILTIN && read_builtin(r, copy, active, v))
         return NULL;
+    active = active || makes_references(r, copy);
     bool is_builtin = copy->a->kind == EXPR_BUILTIN ||
                       (copy->a->kind == EXPR_GLOBAL && copy->a->global->kind == GLOBAL_BUILTIN);
     bool gives_function = functions_are_data(r->p) && type_may_be_function(e->type);
@@ -425,7 +426,8 @@ static Expr *add_call(Reader *r, Step *made) {
     if (function_is_given(r->p, s)) /* for the functions that it may give */
         instance_see(r->p, s);
     s->place = place_new(r->n, call->type);
-    name_place(r, v, s->nslots || s->is_custom ? s->place : NULL, NULL);
+    bool active = s->nslots || s->is_custom || makes_references(r, call);
+    name_place(r, v, active ? s->place : NULL, NULL);
     return expr_var(v, call->span);
 }
 
