@@ -255,21 +255,21 @@ bool ad_fit(const BuiltinCall *call, Value *out) {
     return leaf_map_run(&m, call->args[0], call->args[1], out);
 }
 
-/* Whether some part of a tangent is there. */
-static bool holds_tensor(Value v) {
+/* Whether some part of a tangent is there, or with `cells` of a mirror. */
+static bool holds_some(Value v, bool cells) {
     for (;;) { /* along the last part in a loop: lists are long */
         uint32_t n = value_count(v);
         if (!n)
-            return value_is_float_tensor(v);
+            return value_is_float_tensor(v) || (cells && v.tag == VAL_REF);
         for (uint32_t i = 0; i + 1 < n; i++)
-            if (holds_tensor(value_part(v, i)))
+            if (holds_some(value_part(v, i), cells))
                 return true;
         v = value_part(v, n - 1);
     }
 }
 
 bool ad_has_tangent(const BuiltinCall *call, Value *out) {
-    *out = value_bool(holds_tensor(call->args[0]));
+    *out = value_bool(holds_some(call->args[0], false));
     return true;
 }
 
@@ -605,18 +605,6 @@ bool ad_is_same(const BuiltinCall *call, Value *out) {
     return true;
 }
 
-static bool holds_cell_or_tensor(Value v) {
-    for (;;) { /* along the last part in a loop: lists are long */
-        uint32_t n = value_count(v);
-        if (!n)
-            return v.tag == VAL_REF || value_is_float_tensor(v);
-        for (uint32_t i = 0; i + 1 < n; i++)
-            if (holds_cell_or_tensor(value_part(v, i)))
-                return true;
-        v = value_part(v, n - 1);
-    }
-}
-
 /* Of what stands beside a reference, and what stands beside the value that is written to it. Nothing stands beside a reference
  * that was made outside. */
 bool ad_mirror_write(const BuiltinCall *call, Value *out) {
@@ -626,7 +614,7 @@ bool ad_mirror_write(const BuiltinCall *call, Value *out) {
         ((Ref *)beside.p)->value = call->args[1];
         return true;
     }
-    if (!holds_cell_or_tensor(call->args[1]))
+    if (!holds_some(call->args[1], true))
         return true;
     Diag *d = builtin_fail(call, DIAG_R0407,
                            "an outer reference cannot hold a value being differentiated");
