@@ -48,14 +48,10 @@ void note_cells(Program *p, Expr *fn) {
     p->has_cells = p->has_cells || code_leads_to(&p->cells, fn, cells_of(p));
 }
 
-typedef struct Makes {
-    bool (*is)(const Expr *e);
-} Makes;
-
-static bool makes(void *ctx, const Expr *e) { return ((const Makes *)ctx)->is(e); }
+static bool is_followed(void *p, const Expr *e) { return cells_of(p)(e); }
 
 bool makes_cells(const Program *p, Expr *e) {
-    return p->has_cells && expr_any(e, makes, &(Makes){cells_of(p)});
+    return p->has_cells && expr_any(e, is_followed, (void *)p);
 }
 
 typedef struct Touch {
@@ -63,11 +59,15 @@ typedef struct Touch {
     bool (*is)(const Expr *e);
 } Touch;
 
+static bool code_has(Program *p, Expr *fn, bool (*is)(const Expr *e)) {
+    Map seen = {0};
+    return code_leads_to(is == cells_of(p) ? &p->cells : &seen, fn, is);
+}
+
 /* Whether a function has such an expression, or one that it calls or captured. */
 static bool function_has(Program *p, const Known *k, bool (*is)(const Expr *e), int depth) {
     enum { DEEPEST = 8 };
-    Map seen = {0};
-    if (depth > DEEPEST || code_leads_to(is == cells_of(p) ? &p->cells : &seen, k->fn, is))
+    if (depth > DEEPEST || code_has(p, k->fn, is))
         return true;
     for (uint32_t i = 0; i < k->captured.len; i++)
         if (k->known[i] && k->known[i] != k && function_has(p, k->known[i], is, depth + 1))
@@ -78,15 +78,13 @@ static bool function_has(Program *p, const Known *k, bool (*is)(const Expr *e), 
 static bool touches(void *ctx, const Expr *e) {
     const Touch *t = ctx;
     Program *p = t->r->p;
-    Map seen = {0};
     if (e->kind == EXPR_VAR) {
         const Known *k = map_find(&t->r->n->knowns, e->var);
         return k && function_has(p, k, t->is, 0);
     }
     bool is_def = e->kind == EXPR_GLOBAL && e->global->kind == GLOBAL_DEF && e->global->value;
     return t->is(e) ||
-           (is_def && e->global->value->kind == EXPR_FN &&
-            code_leads_to(t->is == cells_of(p) ? &p->cells : &seen, e->global->value, t->is));
+           (is_def && e->global->value->kind == EXPR_FN && code_has(p, e->global->value, t->is));
 }
 
 bool touches_cells(Reader *r, Expr *e) {
